@@ -1,0 +1,37 @@
+# Every target builds .venv when it must; the stamp makes that free while pyproject.toml and constraints.txt stand still.
+
+PYTHON ?= python3
+DEMO_ARGS ?= --seed 0
+PYTEST_ARGS ?= -n auto --maxprocesses 4
+
+VENV := .venv
+STAMP := $(VENV)/.stamp
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint clean
+
+help:  ## say what there is to make
+	@echo "usage: make TARGET [PYTHON=python3.12] [DEMO_ARGS=...] [PYTEST_ARGS=...]"
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-6s  %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+demo: $(STAMP)  ## train BYOL-Hindsight in the maze with noise on demand (DEMO_ARGS: more options)
+	$(VENV)/bin/curiax train maze/on-demand --curiosity byol-hindsight $(DEMO_ARGS)
+
+test: $(STAMP)  ## run the tests (PYTEST_ARGS: in place of "-n auto --maxprocesses 4")
+	$(VENV)/bin/python -m pytest $(PYTEST_ARGS)
+
+lint: $(STAMP)  ## check style, formatting and types
+	$(VENV)/bin/ruff check
+	$(VENV)/bin/ruff format --check
+	$(VENV)/bin/pyright
+
+clean:  ## remove .venv, caches and builds; runs stay
+	rm -rf $(VENV) .cache .hypothesis .pytest_cache .ruff_cache build dist site *.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit("curiax needs Python 3.11 or newer: make PYTHON=..." if sys.version_info < (3, 11) else 0)'
+	@echo "installing into $(VENV): some minutes, once"
+	$(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@

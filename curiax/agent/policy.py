@@ -1,0 +1,61 @@
+"""The agent: what it believes, how it acts, what it expects."""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
+
+from curiax.agent.networks import GRU, MLP, VectorEncoder, concatenate
+from curiax.config import NetworkConfig
+from curiax.types import Agent, EnvSpec
+
+
+def make_encoder(config: NetworkConfig, spec: EnvSpec, key: PRNGKeyArray) -> VectorEncoder:
+    return VectorEncoder(spec.observation_shape, config.encoder_hidden, config.embedding, key)
+
+
+def make_agent(config: NetworkConfig, spec: EnvSpec, key: PRNGKeyArray) -> Agent:
+    key_encoder, key_action, key_core, key_policy, key_value = jax.random.split(key, 5)
+    return Agent(
+        encoder=make_encoder(config, spec, key_encoder),
+        action_embedding=jax.random.normal(key_action, (spec.num_actions, config.action_embedding)),
+        core=GRU(config.embedding + config.action_embedding, config.belief, key_core),
+        policy=MLP(config.belief, config.head_hidden, spec.num_actions, key_policy),
+        value=MLP(config.belief, config.head_hidden, 1, key_value),
+    )
+
+
+def embed_previous(
+    agent: Agent, previous_action: Int[Array, "*batch"], first: Bool[Array, "*batch"]
+) -> Float[Array, "*batch e"]:
+    """emb(a_{t−1}), dropped on the first step of an episode."""
+    embedded = agent.action_embedding[previous_action]
+    return jnp.where(first[..., None], 0.0, embedded)
+
+
+def believe_step(
+    agent: Agent,
+    belief: Float[Array, "B d"],
+    obs: Shaped[Array, "B *obs"],
+    previous_action: Int[Array, " B"],
+    first: Bool[Array, " B"],
+) -> Float[Array, "B d"]:
+    """b_t = GRU_c(b_{t−1}, [ω(o_t), emb(a_{t−1})]), for acting."""
+    inputs = concatenate(agent.encoder(obs), embed_previous(agent, previous_action, first))
+    return agent.core.step(jnp.where(first[:, None], 0.0, belief), inputs)
+
+
+def believe(
+    agent: Agent,
+    belief: Float[Array, "B d"],
+    obs: Shaped[Array, "T1 B *obs"],
+    previous_action: Int[Array, "T1 B"],
+    first: Bool[Array, "T1 B"],
+) -> Float[Array, "T1 B d"]:
+    """The same over a whole trajectory, for learning."""
+    inputs = concatenate(agent.encoder(obs), embed_previous(agent, previous_action, first))
+    return agent.core.unroll(belief, inputs, first)
+
+
+def sample(logits: Float[Array, "*batch A"], gumbel: Float[Array, "*batch A"]) -> Int[Array, "*batch"]:
+    """An action of softmax(logits), from Gumbel noise drawn beforehand."""
+    return jnp.argmax(logits + gumbel, axis=-1).astype(jnp.int32)

@@ -1,0 +1,58 @@
+"""PopArt (Hessel et al., 2019): the value head learns normalised returns, and its outputs survive a change of scale.
+
+Not `rlax.art`: it adds one update per target, and so diverges at thousands of targets per batch.
+"""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from curiax.agent.networks import MLP
+
+STEP_SIZE = 0.01
+SMALLEST_SCALE = 1e-4
+
+
+class PopArt(NamedTuple):
+    mean: Float[Array, ""]
+    second_moment: Float[Array, ""]
+
+    @property
+    def scale(self) -> Float[Array, ""]:
+        variance = self.second_moment - jnp.square(self.mean)
+        return jnp.sqrt(jnp.maximum(variance, SMALLEST_SCALE**2))
+
+
+def popart_init() -> PopArt:
+    return PopArt(mean=jnp.zeros(()), second_moment=jnp.ones(()))
+
+
+def unnormalise(state: PopArt, normalised: Float[Array, "*batch"]) -> Float[Array, "*batch"]:
+    return state.scale * normalised + state.mean
+
+
+def normalise(state: PopArt, unnormalised: Float[Array, "*batch"]) -> Float[Array, "*batch"]:
+    return (unnormalised - state.mean) / state.scale
+
+
+def art(state: PopArt, returns: Float[Array, "T B"], valid: Bool[Array, "T B"]) -> PopArt:
+    """Moves the statistics towards those of the batch, with step size β = 0.01:
+
+    μ' = μ + β (mean G − μ),   ν' = ν + β (mean G² − ν),   σ' = √(ν' − μ'²).
+    """
+    mean = jnp.mean(returns, where=valid)
+    second_moment = jnp.mean(jnp.square(returns), where=valid)
+    return PopArt(
+        mean=state.mean + STEP_SIZE * (mean - state.mean),
+        second_moment=state.second_moment + STEP_SIZE * (second_moment - state.second_moment),
+    )
+
+
+def pop(head: MLP, old: PopArt, new: PopArt) -> MLP:
+    """W' = W σ/σ',  b' = (σ b + μ − μ')/σ': unnormalised outputs are unchanged."""
+    last = head.layers[-1]
+    weight = last.weight * (old.scale / new.scale)
+    bias = (old.scale * last.bias + old.mean - new.mean) / new.scale
+    return eqx.tree_at(lambda mlp: (mlp.layers[-1].weight, mlp.layers[-1].bias), head, (weight, bias))

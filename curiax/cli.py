@@ -1,0 +1,185 @@
+"""The command line."""
+
+import contextlib
+import dataclasses
+import io
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+import tyro
+from rich.console import Console
+
+from curiax.config import PRESETS, Config, validate
+from curiax.errors import UserError
+from curiax.suggest import unknown_name
+
+Command = TypeVar("Command")
+
+USAGE = """curiax — curiosity that can tell noise from novelty
+
+  curiax train ENV [--curiosity METHOD] [--seed N] [--preset laptop|paper] [--field value ...]
+                                 train an agent, or go on with a run   (curiax train --help: every field)
+  curiax play ENV                walk a maze yourself in the terminal
+  curiax list envs|methods       what there is
+  curiax bench [--json FILE]     speed table of this machine
+"""
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainCommand:
+    """Train an agent. On an existing run directory, go on with the run."""
+
+    config: Annotated[Config, tyro.conf.arg(name="")]
+    run_dir: Path | None = None
+    """where the run is kept (default: runs/ENV/CURIOSITY/SEED)"""
+    fresh: bool = False
+    """start over; an earlier run there is renamed, not deleted"""
+
+
+@dataclasses.dataclass(frozen=True)
+class PlayCommand:
+    """Walk a maze: arrows move, space stays, q quits."""
+
+    env: Annotated[str, tyro.conf.Positional]
+    seed: int = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class BenchCommand:
+    """Measure the speed of this machine."""
+
+    json: Path | None = None
+    """also write the table here"""
+
+
+@dataclasses.dataclass(frozen=True)
+class ListCommand:
+    """List what there is."""
+
+    what: Annotated[str, tyro.conf.Positional]
+    """envs or methods"""
+
+
+def parse(command: type[Command], args: list[str], name: str, default: Command = tyro.MISSING) -> Command:
+    """tyro, its boxed message folded into one line."""
+    message = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(message):
+            return tyro.cli(command, args=args, prog=f"curiax {name}", default=default)
+    except SystemExit as stop:
+        if stop.code in (0, None):
+            raise
+        raise UserError(one_line(message.getvalue())) from None
+
+
+def one_line(boxed: str) -> str:
+    """The words of tyro's message up to its pointer to the help text."""
+    text = re.sub(r"[─│╭╮╰╯]+", " ", boxed)
+    text = re.split(r"For full helptext|Argument helptext", text)[0]
+    words = " ".join(text.split())
+    return re.sub(
+        r"^(Unrecognized options|Value error|Invalid choice|Parsing error|Required options) (?=\S)", "", words
+    )
+
+
+def preset_of(args: list[str]) -> Config:
+    """The preset decides the defaults, so it is read before everything else."""
+    for position, arg in enumerate(args):
+        name, equals, value = arg.partition("=")
+        if name == "--preset":
+            value = value if equals else (args[position + 1] if position + 1 < len(args) else "")
+            if value not in PRESETS:
+                raise UserError(unknown_name("--preset", value, PRESETS))
+            return PRESETS[value]
+    return PRESETS["laptop"]
+
+
+def train_command(args: list[str], console: Console) -> int:
+    command = parse(TrainCommand, args, "train", TrainCommand(preset_of(args)))
+    config = validate(command.config)
+    from curiax import curiosity, envs
+    from curiax.program import run_training
+
+    if config.env not in envs.ENVS:
+        raise UserError(unknown_name("environment", config.env, envs.ENVS))
+    curiosity.resolve(config.curiosity)
+    use_compilation_cache()
+    return run_training(config, command.run_dir, command.fresh, console)
+
+
+def play_command(args: list[str], console: Console) -> int:
+    command = parse(PlayCommand, args, "play")
+    from curiax import envs
+    from curiax.envs.play import play
+
+    if command.env not in envs.ENVS:
+        raise UserError(unknown_name("environment", command.env, envs.ENVS))
+    play(command.env.removeprefix("maze/"), command.seed)
+    return 0
+
+
+def list_command(args: list[str], console: Console) -> int:
+    command = parse(ListCommand, args, "list")
+    from curiax import curiosity, envs
+
+    tables = {
+        "envs": envs.ENVS,
+        "methods": {name: method.about for name, method in curiosity.METHODS.items()},
+    }
+    if command.what not in tables:
+        raise UserError(unknown_name("curiax list", command.what, tables))
+    table = tables[command.what]
+    width = max(map(len, table))
+    for name, about in table.items():
+        console.print(f"{name:{width}}  {about}", highlight=False)
+    return 0
+
+
+def bench_command(args: list[str], console: Console) -> int:
+    command = parse(BenchCommand, args, "bench")
+    from curiax.bench import bench
+
+    bench(console, command.json)
+    return 0
+
+
+COMMANDS: dict[str, Callable[[list[str], Console], int]] = {
+    "train": train_command,
+    "play": play_command,
+    "list": list_command,
+    "bench": bench_command,
+}
+
+
+def use_compilation_cache() -> None:
+    """Compiled programs are kept between processes, where JAX has not been told of another place."""
+    import os
+
+    import jax
+
+    if not os.environ.get("JAX_COMPILATION_CACHE_DIR"):
+        cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "curiax" / "jax"
+        jax.config.update("jax_compilation_cache_dir", str(cache))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
+
+
+def main(args: list[str] | None = None) -> int:
+    args = sys.argv[1:] if args is None else args
+    console = Console(soft_wrap=True)
+    if not args or args[0] in ("-h", "--help", "help"):
+        console.print(USAGE, highlight=False, markup=False)
+        return 0
+    try:
+        if args[0] not in COMMANDS:
+            raise UserError(unknown_name("curiax", args[0], COMMANDS))
+        return COMMANDS[args[0]](args[1:], console)
+    except UserError as error:
+        print(f"curiax: {error}", file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

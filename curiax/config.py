@@ -1,0 +1,254 @@
+"""Everything that can be set, as frozen dataclasses, and the two presets."""
+
+import dataclasses
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal
+
+import tyro
+
+from curiax.errors import UserError
+
+
+@dataclass(frozen=True)
+class NetworkConfig:
+    """Sizes of the agent's networks."""
+
+    encoder_hidden: tuple[int, ...] = (128,)
+    """hidden layers of the encoder ω"""
+    embedding: int = 64
+    """size of w = ω(o)"""
+    action_embedding: int = 32
+    """size of the embedding of an action"""
+    belief: int = 128
+    """size of the belief b, the state of both GRUs"""
+    head_hidden: tuple[int, ...] = (128,)
+    """hidden layers of the policy and value heads"""
+
+
+@dataclass(frozen=True)
+class WorldConfig:
+    """The curiosity's world model. τ, λ, z, ε, H are the paper's."""
+
+    horizon: int = 1
+    """H: open-loop steps predicted"""
+    hidden: tuple[int, ...] = (128, 128)
+    """hidden layers of predictor, reconstructor, generator and critic"""
+    layer_norm: bool = True
+    """LayerNorm in the hidden layers of predictor, reconstructor and generator"""
+    shortcut: bool = False
+    """a linear path from input to output beside the hidden layers of reconstructor and generator"""
+    target_decay: float = 0.99
+    """α: the target encoder's memory per update"""
+    latent: int = 32
+    """size of the hindsight vector z"""
+    noise: int = 32
+    """size of the generator's noise ε"""
+    reconstruction_weight: float = 5.0
+    """1/λ: weight of reconstruction against invariance"""
+    temperature: float = 0.5
+    """τ: divides the critic's energies"""
+    critic: Literal["concat", "separable"] = "separable"
+    """an MLP of [b, a, z], or an inner product of an MLP of [b, a] and an MLP of z"""
+    contrast_share: float = 1.0
+    """share of the time steps, drawn anew each update, on which z is contrasted"""
+    updates: Literal["alternating", "simultaneous"] = "simultaneous"
+    """critic and model: one step each in turn, or both from one backward pass"""
+    open_routes: tuple[Literal["generator-inputs", "critic-inputs"], ...] = ()
+    """where the contrastive gradient may pass to encoder and beliefs besides training generator and critic"""
+    speed: float = 1.0
+    """learning rate of the world model and the critic, relative to the agent's"""
+    side_share: float = 0.25
+    """share of the time steps on which hindsight's side predictor learns, a measuring instrument"""
+
+
+@dataclass(frozen=True)
+class BonusConfig:
+    """From errors to rewards."""
+
+    decay: float = 0.99
+    """memory of the reward statistics per update"""
+    prioritise: bool = True
+    """pay only what exceeds the mean error"""
+    rescale_horizon: bool = False
+    """with H > 1, rescale the first transitions of a sequence, which get fewer error terms"""
+    include_invariance: bool = False
+    """add the contrastive term to the reward"""
+    intrinsic_weight: float = 0.2
+    """weight of the intrinsic reward in the mixed regime"""
+
+
+@dataclass(frozen=True)
+class VMPOConfig:
+    """V-MPO and its returns."""
+
+    discount: float = 0.99
+    """γ"""
+    lambda_: float = 0.95
+    """λ of the returns; 1 is the return to the end of the unroll"""
+    top_fraction: float = 0.5
+    """share of the batch, by advantage, that the policy follows"""
+    temperature: float = 0.5
+    """η at the start"""
+    alpha: float = 0.5
+    """α at the start"""
+    epsilon_temperature: float = 0.01
+    """ε_η"""
+    epsilon_alpha: float = 0.005
+    """ε_α: the KL limit"""
+    target_period: int = 10
+    """updates between copies of the online network to the acting one"""
+    value_weight: float = 0.5
+    """weight of the value loss"""
+    entropy_weight: float = 0.001
+    """weight of the entropy bonus"""
+
+
+@dataclass(frozen=True)
+class Config:
+    """A run: enough to repeat it."""
+
+    env: Annotated[str, tyro.conf.Positional] = "maze/on-demand"
+    """an environment, see `curiax list envs`"""
+    curiosity: str = "byol-hindsight"
+    """a method, see `curiax list methods`"""
+    seed: int = 0
+    """the one source of randomness"""
+    preset: Literal["laptop", "paper"] = "laptop"
+    """where the defaults come from"""
+    reward: Literal["intrinsic", "mixed"] = "intrinsic"
+    """curiosity alone, or added to the environment's own reward"""
+    coin_reward: float = 0.0
+    """what the maze pays for a coin"""
+    env_steps: int = 5_000_000
+    """environment steps in all"""
+    batch_size: int = 32
+    """B: trajectories per update, and K of the contrastive loss"""
+    unroll: int = 32
+    """T: steps per trajectory"""
+    learning_rate: float = 3e-4
+    """Adam's step size"""
+    log_every: int = 25
+    """updates per row of metrics; they run as one compiled program"""
+    checkpoint_every: int = 1000
+    """updates between checkpoints"""
+    keep_checkpoints: int = 3
+    """how many checkpoints stay on disk"""
+    network: NetworkConfig = field(default_factory=NetworkConfig)
+    world: WorldConfig = field(default_factory=WorldConfig)
+    bonus: BonusConfig = field(default_factory=BonusConfig)
+    vmpo: VMPOConfig = field(default_factory=VMPOConfig)
+
+    @property
+    def steps_per_update(self) -> int:
+        return self.batch_size * self.unroll
+
+    @property
+    def num_updates(self) -> int:
+        """Whole log intervals, so that every run ends on a row of metrics."""
+        interval = self.steps_per_update * self.log_every
+        return max(1, round(self.env_steps / interval)) * self.log_every
+
+
+LAPTOP = Config()
+
+# The paper's numbers, verbatim (appendix C); Adam's β₁ = 0.9 is optax's default. 100,000 learner steps.
+PAPER = Config(
+    preset="paper",
+    env_steps=100_000 * 32 * 128,
+    batch_size=32,
+    unroll=128,
+    learning_rate=1e-4,
+    checkpoint_every=1000,
+    network=NetworkConfig(encoder_hidden=(512,), embedding=512, action_embedding=32, belief=256, head_hidden=(256,)),
+    world=WorldConfig(
+        horizon=1,
+        hidden=(512, 512, 512),
+        layer_norm=False,
+        target_decay=0.99,
+        latent=256,
+        noise=256,
+        reconstruction_weight=1.0,
+        temperature=0.5,
+        critic="concat",
+        contrast_share=1.0,
+        updates="alternating",
+    ),
+    bonus=BonusConfig(intrinsic_weight=0.2),
+    vmpo=VMPOConfig(discount=0.999, lambda_=1.0),
+)
+
+PRESETS = {"laptop": LAPTOP, "paper": PAPER}
+
+# field -> (lowest, highest, lowest and highest themselves allowed?)
+RANGES: dict[str, tuple[float, float, bool]] = {
+    "env_steps": (1, float("inf"), True),
+    "seed": (0, 2**32 - 1, True),
+    "batch_size": (1, 2**20, True),
+    "unroll": (1, 2**20, True),
+    "learning_rate": (0, 1, False),
+    "log_every": (1, 2**20, True),
+    "checkpoint_every": (1, float("inf"), True),
+    "keep_checkpoints": (2, 1000, True),
+    "network.embedding": (1, 2**16, True),
+    "network.action_embedding": (1, 2**16, True),
+    "network.belief": (1, 2**16, True),
+    "world.latent": (0, 2**16, True),
+    "world.noise": (0, 2**16, True),
+    "world.target_decay": (0, 1, True),
+    "world.reconstruction_weight": (0, float("inf"), True),
+    "world.temperature": (0, float("inf"), False),
+    "world.contrast_share": (0, 1, True),
+    "world.speed": (0, float("inf"), False),
+    "world.side_share": (0, 1, True),
+    "bonus.decay": (0, 1, False),
+    "bonus.intrinsic_weight": (0, float("inf"), True),
+    "vmpo.discount": (0, 1, True),
+    "vmpo.lambda_": (0, 1, True),
+    "vmpo.top_fraction": (0.01, 1, True),
+    "vmpo.temperature": (0, float("inf"), False),
+    "vmpo.alpha": (0, float("inf"), False),
+    "vmpo.epsilon_temperature": (0, float("inf"), True),
+    "vmpo.epsilon_alpha": (0, float("inf"), True),
+    "vmpo.target_period": (1, float("inf"), True),
+    "vmpo.value_weight": (0, float("inf"), True),
+    "vmpo.entropy_weight": (0, float("inf"), True),
+}
+
+
+def validate(config: Config) -> Config:
+    """Returns the config, or says which field has which value and what is allowed."""
+    for name, (low, high, closed) in RANGES.items():
+        value = get(config, name)
+        inside = low <= value <= high if closed else low < value < high
+        if not inside:
+            bounds = f"from {low:g} to {high:g}" if closed else f"between {low:g} and {high:g}, neither included"
+            raise UserError(f"--{name.replace('_', '-')} {value}: must be {bounds}")
+    if not 1 <= config.world.horizon <= config.unroll:
+        raise UserError(f"--world.horizon {config.world.horizon}: must be from 1 to the unroll, {config.unroll}")
+    if "hindsight" in config.curiosity and config.batch_size < 2:
+        raise UserError("--batch-size 1: hindsight contrasts trajectories with each other and needs at least 2")
+    if config.bonus.include_invariance and config.world.contrast_share < 1:
+        raise UserError("--bonus.include-invariance: every step must be contrasted; set --world.contrast-share 1")
+    return config
+
+
+def get(config: Any, name: str) -> Any:
+    """The value of a dotted field name."""
+    for part in name.split("."):
+        config = getattr(config, part)
+    return config
+
+
+def to_dict(config: Config) -> dict[str, Any]:
+    return dataclasses.asdict(config)
+
+
+def from_dict(values: dict[str, Any]) -> Config:
+    """The inverse of `to_dict`, also after a trip through JSON."""
+    parts = {"network": NetworkConfig, "world": WorldConfig, "bonus": BonusConfig, "vmpo": VMPOConfig}
+    built = {name: part(**_tuples(values[name])) for name, part in parts.items()}
+    return Config(**(_tuples(values) | built))
+
+
+def _tuples(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}

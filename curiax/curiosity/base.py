@@ -1,0 +1,110 @@
+"""What a curiosity method is: a representation (what is x?) and a measure (how is a transition scored?)."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, PRNGKeyArray, Shaped
+
+from curiax.agent.networks import normalise
+from curiax.types import CuriosityOutput, Experience, Masked, Params, State
+
+Distance = Callable[[Array, Array], Array]
+
+
+class Curiosity(NamedTuple):
+    """One method, as pure functions."""
+
+    init: Callable[
+        [PRNGKeyArray, Params], tuple[Params, Params, State]
+    ]  # key, agent's encoder -> params, critic, targets
+    score: Callable[[Params, Params, State, Experience, PRNGKeyArray], CuriosityOutput]
+    follow: Callable[[State, Params, Array], State]  # targets, agent's encoder, obs [T+1, B, ...] -> targets
+
+
+class Represented(NamedTuple):
+    """A trajectory in a representation."""
+
+    state: Float[Array, "T B D"]  # x_t, from which the open loop starts
+    action: Float[Array, "T B E"]  # a_t, embedded
+    target: Float[Array, "T B F"]  # raw w̄_{t+1}; never trained through
+    losses: dict[str, Masked]  # the representation's own
+    metrics: dict[str, Array]
+
+
+class Sizes(NamedTuple):
+    """D, E, F of `Represented`."""
+
+    state: int
+    action: int
+    target: int
+
+
+class Representation(NamedTuple):
+    sizes: Sizes
+    distance: Distance
+    init: Callable[[PRNGKeyArray, Params], tuple[Params, State]]  # key, agent's encoder -> params, targets
+    represent: Callable[[Params, State, Experience], Represented]
+    follow: Callable[[State, Params, Array], State]
+
+
+class Measure(NamedTuple):
+    init: Callable[[PRNGKeyArray, Sizes], tuple[Params, Params]]  # -> params, critic
+    score: Callable[..., CuriosityOutput]  # params, critic, represented, valid, distance, key
+
+
+def combine(representation: Representation, measure: Measure) -> Curiosity:
+    """Any predictive representation takes any measure."""
+
+    def init(key: PRNGKeyArray, encoder: Params) -> tuple[Params, Params, State]:
+        key_representation, key_measure = jax.random.split(key)
+        representation_params, targets = representation.init(key_representation, encoder)
+        measure_params, critic = measure.init(key_measure, representation.sizes)
+        return (representation_params, measure_params), critic, targets
+
+    def score(params: Any, critic: Params, targets: State, experience: Experience, key: PRNGKeyArray):
+        represented = representation.represent(params[0], targets, experience)
+        output = measure.score(params[1], critic, represented, experience.valid, representation.distance, key)
+        return output._replace(losses=represented.losses | output.losses, metrics=represented.metrics | output.metrics)
+
+    return Curiosity(init=init, score=score, follow=representation.follow)
+
+
+def cosine_distance(target: Float[Array, "*batch d"], output: Float[Array, "*batch d"]) -> Float[Array, "*batch"]:
+    """‖x − x̂‖² of the l2-normalised vectors, 2 − 2 cos, in [0, 4]."""
+    return jnp.sum(jnp.square(normalise(target) - normalise(output)), axis=-1)
+
+
+def squared_distance(target: Float[Array, "*batch d"], output: Float[Array, "*batch d"]) -> Float[Array, "*batch"]:
+    """The mean square of the difference."""
+    return jnp.mean(jnp.square(target - output), axis=-1)
+
+
+def shift(x: Shaped[Array, "T B *any"], steps: int) -> Shaped[Array, "T B *any"]:
+    """x_{t+steps} at t; the end wraps around, and is never part of a valid pair."""
+    return jnp.roll(x, -steps, axis=0)
+
+
+def valid_pairs(valid: Bool[Array, "T B"], horizon: int) -> Bool[Array, "H T B"]:
+    """Pairs (t, i), i = 1..H, for which steps t … t+i−1 all lie in the sequence and are transitions.
+
+    The pair that reaches the final observation of an episode is valid, the one that crosses it is not.
+    """
+    num_steps = valid.shape[0]
+    time = jnp.arange(num_steps)[:, None]
+    pairs = [valid]
+    for i in range(1, horizon):
+        pairs.append(pairs[-1] & shift(valid, i) & jnp.broadcast_to(time + i < num_steps, valid.shape))
+    return jnp.stack(pairs)
+
+
+def credit(error: Float[Array, "H T B"], valid: Bool[Array, "H T B"], rescale: bool) -> Float[Array, "T B"]:
+    """r_raw(s) = Σ over valid (t, i) with t + i = s + 1 of error(t, i); optionally × H / number of terms."""
+    horizon = error.shape[0]
+    terms = jnp.where(valid, error, 0.0)
+    total = jnp.sum(jnp.stack([shift(terms[i], -i) for i in range(horizon)]), axis=0)
+    if not rescale:
+        return total
+    count = jnp.sum(jnp.stack([shift(valid[i].astype(error.dtype), -i) for i in range(horizon)]), axis=0)
+    return total * horizon / jnp.maximum(count, 1.0)

@@ -1,0 +1,76 @@
+"""The critic's energies of all pairs of contexts and hindsight vectors, and the contrastive value."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
+
+from curiax.agent.networks import MLP, add_bias
+from curiax.types import Params
+
+MASKED = -1e9  # an energy whose exponential is zero; −∞ would make gradients NaN
+
+
+class Concat(NamedTuple):
+    """The paper's critic: one MLP of [b, a, z]."""
+
+    mlp: MLP
+
+
+class Separable(NamedTuple):
+    """⟨f(b, a), h(z)⟩: as many network evaluations as items, not as pairs."""
+
+    context: MLP
+    latent: MLP
+
+
+def make_critic(form: str, context: int, latent: int, hidden: tuple[int, ...], key: PRNGKeyArray) -> Concat | Separable:
+    if form == "concat":
+        return Concat(MLP(context + latent, hidden, 1, key))
+    key_context, key_latent = jax.random.split(key)
+    size = hidden[-1]
+    return Separable(
+        context=MLP(context, hidden[:-1], size, key_context), latent=MLP(latent, hidden[:-1], size, key_latent)
+    )
+
+
+def energies(
+    critic: Concat | Separable, context: Float[Array, "*batch K c"], z: Float[Array, "*batch K l"]
+) -> Float[Array, "*batch K K"]:
+    """g(context_j, z_k) in row j, column k: rows are contexts, columns are hindsight vectors. Unbounded."""
+    if isinstance(critic, Separable):
+        left, right = critic.context(context), critic.latent(z)
+        return jnp.einsum("...jd,...kd->...jk", left, right) * left.shape[-1] ** -0.5
+    # The first layer is linear in [context, z]: each half is computed once per item and the two are added pairwise.
+    first, *middle, last = critic.mlp.layers
+    num_context = context.shape[-1]
+    from_context = add_bias(context @ first.weight[:num_context], first.bias)
+    from_latent = z @ first.weight[num_context:]
+    x = jax.nn.relu(from_context[..., :, None, :] + from_latent[..., None, :, :])
+    for layer in middle:
+        x = jax.nn.relu(layer(x))
+    return last(x)[..., 0]
+
+
+def contrastive_value(
+    energy: Float[Array, "*batch K K"], valid: Bool[Array, "*batch K"], temperature: float
+) -> Float[Array, "*batch K"]:
+    """L_con(j) = e_jj − log Σ_k exp e_jk + log K,  e = g/τ, the sum over valid columns k. Never above log K.
+
+    InfoNCE (van den Oord et al., 2018), a lower bound of the mutual information of context and z.
+    """
+    scaled = energy / temperature
+    own = jnp.diagonal(scaled, axis1=-2, axis2=-1)
+    columns = jnp.where(valid[..., None, :], scaled, MASKED)
+    count = jnp.maximum(jnp.sum(valid.astype(energy.dtype), axis=-1, keepdims=True), 1.0)
+    return own - jax.nn.logsumexp(columns, axis=-1) + jnp.broadcast_to(jnp.log(count), own.shape)
+
+
+@jax.custom_vjp
+def reverse_gradient(params: Params) -> Params:
+    """The identity, its gradient negated: what minimises the loss elsewhere maximises it here."""
+    return params
+
+
+reverse_gradient.defvjp(lambda params: (params, None), lambda _, grads: (jax.tree.map(jnp.negative, grads),))

@@ -1,0 +1,67 @@
+"""The world model's open loop, and the measure *prediction error*."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
+
+from curiax.agent.networks import GRU, MLP
+from curiax.config import Config
+from curiax.curiosity.base import Distance, Measure, Represented, Sizes, credit, shift, valid_pairs
+from curiax.types import CuriosityOutput, Masked, Params
+
+
+class OpenLoop(NamedTuple):
+    """Every pair (t, i): i steps ahead of t, by actions alone."""
+
+    before: Float[Array, "H T B D"]  # b_{t,i−1}
+    action: Float[Array, "H T B E"]  # emb(a_{t+i−1})
+    after: Float[Array, "H T B D"]  # b_{t,i}
+    target: Float[Array, "H T B F"]  # w̄_{t+i}
+    valid: Bool[Array, "H T B"]
+
+
+def open_loop(core: GRU, represented: Represented, valid: Bool[Array, "T B"], horizon: int) -> OpenLoop:
+    """b_{t,0} = x_t,  b_{t,i} = GRU_o(b_{t,i−1}, emb(a_{t+i−1}))."""
+    actions = [shift(represented.action, i) for i in range(horizon)]
+    beliefs = [represented.state]
+    for action in actions:
+        beliefs.append(core.step(beliefs[-1], action))
+    return OpenLoop(
+        before=jnp.stack(beliefs[:-1]),
+        action=jnp.stack(actions),
+        after=jnp.stack(beliefs[1:]),
+        target=jnp.stack([shift(represented.target, i) for i in range(horizon)]),
+        valid=valid_pairs(valid, horizon),
+    )
+
+
+def predict(config: Config) -> Measure:
+    """Prediction error:  L(t, i) = distance(w̄_{t+i}, ψ(b_{t,i}))."""
+    world = config.world
+
+    def init(key: PRNGKeyArray, sizes: Sizes) -> tuple[Params, Params]:
+        key_core, key_predictor = jax.random.split(key)
+        return {
+            "core": GRU(sizes.action, sizes.state, key_core),
+            "predictor": MLP(sizes.state, world.hidden, sizes.target, key_predictor, world.layer_norm),
+        }, ()
+
+    def score(
+        params: Params,
+        critic: Params,
+        represented: Represented,
+        valid: Bool[Array, "T B"],
+        distance: Distance,
+        key: PRNGKeyArray,
+    ) -> CuriosityOutput:
+        loop = open_loop(params["core"], represented, valid, world.horizon)
+        error = distance(loop.target, params["predictor"](loop.after))
+        return CuriosityOutput(
+            losses={"prediction": Masked(error, loop.valid)},
+            error=credit(jax.lax.stop_gradient(error), loop.valid, config.bonus.rescale_horizon),
+            metrics={"prediction_error": jnp.mean(error, where=loop.valid)},
+        )
+
+    return Measure(init, score)

@@ -1,0 +1,81 @@
+"""The contract of a JAX environment, and the stream of steps made from a batch of them."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
+
+from curiax.types import EnvSpec, State, TimeStep
+
+Noise = Any
+
+
+class Environment(NamedTuple):
+    """An environment is a deterministic function of noise drawn beforehand.
+
+    Drawing first lets a rollout draw for all its steps at once, and lets a second implementation be fed the same noise.
+    """
+
+    spec: EnvSpec
+    draw: Callable[[PRNGKeyArray], Noise]  # all the randomness of one step or reset
+    reset: Callable[[Noise], tuple[State, Array]]  # -> state, obs
+    step: Callable[[State, Array, Noise], tuple[State, TimeStep]]
+
+
+class Stream(NamedTuple):
+    """B environments between two steps."""
+
+    state: State
+    obs: Shaped[Array, "B *obs"]
+    first: Bool[Array, " B"]
+    last: Bool[Array, " B"]
+    age: Int[Array, " B"]  # steps taken in the episode
+    returns: Float[Array, " B"]  # extrinsic reward of the episode so far
+
+
+def stream_reset(env: Environment, noise: Noise, batch_size: int) -> Stream:
+    """Starts B episodes, their ages spread over the time limit so that they do not end together."""
+    state, obs = jax.vmap(env.reset)(noise)
+    age = jnp.arange(batch_size, dtype=jnp.int32) * (env.spec.time_limit // batch_size)
+    return Stream(
+        state=state,
+        obs=obs,
+        first=jnp.ones(batch_size, bool),
+        last=jnp.zeros(batch_size, bool),
+        age=age,
+        returns=jnp.zeros(batch_size),
+    )
+
+
+def stream_step(env: Environment, stream: Stream, action: Int[Array, " B"], noise: Noise) -> tuple[Stream, TimeStep]:
+    """One step of each environment; one whose episode has ended is reset instead and ignores the action.
+
+    The final observation thus stays in the stream, and a time limit truncates rather than terminates.
+    """
+    stepped, step = jax.vmap(env.step)(stream.state, action, noise)
+    fresh, first_obs = jax.vmap(env.reset)(noise)
+    reset = stream.last
+    age = jnp.where(reset, 0, stream.age + 1)
+    truncated = (step.truncated | (age >= env.spec.time_limit)) & ~step.terminated & ~reset
+    terminated = step.terminated & ~reset
+    reward = jnp.where(reset, 0.0, step.reward)
+    returns = jnp.where(reset, 0.0, stream.returns + reward)
+    stream = Stream(
+        state=jax.tree.map(lambda new, old: where(reset, new, old), fresh, stepped),
+        obs=where(reset, first_obs, step.obs),
+        first=reset,
+        last=terminated | truncated,
+        age=age,
+        returns=returns,
+    )
+    episode = step.episode | {"return": returns, "length": age.astype(jnp.float32)}
+    return stream, step._replace(
+        obs=stream.obs, reward=reward, terminated=terminated, truncated=truncated, episode=episode
+    )
+
+
+def where(condition: Bool[Array, " B"], new: Shaped[Array, "B *any"], old: Shaped[Array, "B *any"]) -> Array:
+    """`jnp.where` over the leading axis."""
+    return jnp.where(condition.reshape(condition.shape + (1,) * (new.ndim - 1)), new, old)

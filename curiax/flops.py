@@ -1,0 +1,63 @@
+"""Floating-point operations of a function's matrix products, counted from the shapes in its trace.
+
+Counted: 2 · M · N · K for every matrix product, times the length of the loops around it. A product that stands twice in
+the trace with the same operands is counted once, as the compiler runs it once. Not counted: everything else
+(activations, Adam, random numbers), and products whose result nothing uses.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import jax
+from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
+
+
+def matmul_flops(function: Callable, *args: Any) -> int:
+    return _count(jax.make_jaxpr(function)(*args).jaxpr)
+
+
+def _count(jaxpr: Jaxpr) -> int:
+    names: dict[Any, Any] = {}  # a variable -> the first variable that holds the same value
+    seen: dict[Any, Any] = {}  # an equation -> the outputs of its first occurrence
+    total = 0
+    for equation in _live(jaxpr):
+        inputs = tuple(names.get(v, v) if not isinstance(v, Literal) else str(v) for v in equation.invars)
+        identity = (equation.primitive.name, inputs, str(equation.params))
+        if identity in seen:
+            names.update(zip(equation.outvars, seen[identity], strict=True))
+            continue
+        seen[identity] = equation.outvars
+        total += _equation_flops(equation)
+    return total
+
+
+def _live(jaxpr: Jaxpr) -> list[Any]:
+    """The equations on which an output depends."""
+    needed = {v for v in jaxpr.outvars if not isinstance(v, Literal)}
+    live = []
+    for equation in reversed(jaxpr.eqns):
+        if needed.intersection(equation.outvars):
+            needed.update(v for v in equation.invars if not isinstance(v, Literal))
+            live.append(equation)
+    return live[::-1]
+
+
+def _equation_flops(equation: Any) -> int:
+    if equation.primitive.name == "dot_general":
+        (contracting, _), _ = equation.params["dimension_numbers"]
+        shape = equation.invars[0].aval.shape
+        return 2 * math.prod(equation.outvars[0].aval.shape) * math.prod(shape[axis] for axis in contracting)
+    repeats = equation.params.get("length", 1) if equation.primitive.name == "scan" else 1
+    return repeats * sum(_count(inner) for inner in _inner(equation.params))
+
+
+def _inner(params: dict[str, Any]) -> list[Jaxpr]:
+    found = []
+    for value in params.values():
+        for item in value if isinstance(value, tuple | list) else (value,):
+            if isinstance(item, ClosedJaxpr):
+                found.append(item.jaxpr)
+            elif isinstance(item, Jaxpr):
+                found.append(item)
+    return found

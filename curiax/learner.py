@@ -1,0 +1,213 @@
+"""One pure update: trajectory → errors → rewards → returns → losses → gradients → targets."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
+
+from curiax import curiosity as curiosities
+from curiax.agent import popart
+from curiax.agent.policy import believe, make_agent
+from curiax.agent.returns import vtrace_returns
+from curiax.agent.vmpo import init_duals, project_duals, vmpo_losses
+from curiax.config import Config
+from curiax.curiosity.base import Curiosity
+from curiax.curiosity.reward import bonus_init, mix
+from curiax.envs.base import Environment
+from curiax.rollout import actor_init, rollout
+from curiax.types import Experience, LearnerParams, LearnerState, Masked, Trajectory
+
+Metrics = dict[str, Array]
+
+
+class Learner(NamedTuple):
+    init: Callable[[PRNGKeyArray], LearnerState]
+    update: Callable[[LearnerState], tuple[LearnerState, Metrics]]  # rollout and learn
+    learn: Callable[[LearnerState, Trajectory, PRNGKeyArray], tuple[LearnerState, Metrics]]
+
+
+class Scored(NamedTuple):
+    """What the forward pass finds besides the loss."""
+
+    bonus: Any
+    returns: Float[Array, "T B"]
+    intrinsic: Float[Array, "T B"]
+    metrics: Metrics
+
+
+def make_learner(config: Config, env: Environment) -> Learner:
+    """Everything below is a function of the state and of the config; this binds the config."""
+    curiosity = curiosities.make(config, env.spec)
+    optimizer = optax.flatten(optax.adam(config.learning_rate))  # one long vector: a fifth of the compile time
+
+    def init(key: PRNGKeyArray) -> LearnerState:
+        return learner_init(config, env, curiosity, optimizer, key)
+
+    def learn(state: LearnerState, trajectory: Trajectory, key: PRNGKeyArray) -> tuple[LearnerState, Metrics]:
+        return learner_learn(config, curiosity, optimizer, state, trajectory, key)
+
+    def update(state: LearnerState) -> tuple[LearnerState, Metrics]:
+        key, key_rollout, key_learn = jax.random.split(state.key, 3)
+        stream, trajectory = rollout(env, state.acting, state.stream, config.unroll, key_rollout)
+        return learn(state._replace(stream=stream, key=key), trajectory, key_learn)
+
+    return Learner(init, update, learn)
+
+
+def learner_init(
+    config: Config, env: Environment, curiosity: Curiosity, optimizer: optax.GradientTransformation, key: PRNGKeyArray
+) -> LearnerState:
+    key, key_agent, key_curiosity, key_stream = jax.random.split(key, 4)
+    agent = make_agent(config.network, env.spec, key_agent)
+    curiosity_params, critic, targets = curiosity.init(key_curiosity, agent.encoder)
+    params = LearnerParams(agent, init_duals(config.vmpo), curiosity_params, critic)
+    return LearnerState(
+        params=params,
+        acting=agent,
+        targets=targets,
+        optimizer=optimizer.init(params),
+        bonus=bonus_init(),
+        popart=popart.popart_init(),
+        stream=actor_init(env, config.batch_size, config.network.belief, key_stream),
+        key=key,
+        num_updates=jnp.int32(0),
+    )
+
+
+def learner_learn(
+    config: Config,
+    curiosity: Curiosity,
+    optimizer: optax.GradientTransformation,
+    state: LearnerState,
+    trajectory: Trajectory,
+    key: PRNGKeyArray,
+) -> tuple[LearnerState, Metrics]:
+    """One update from one batch. Rewards come from the parameters that existed when the batch was collected."""
+
+    def loss(params: LearnerParams) -> tuple[Float[Array, ""], Scored]:
+        return learner_loss(config, curiosity, params, state, trajectory, key)
+
+    (_, scored), grads = jax.value_and_grad(loss, has_aux=True)(state.params)  # reward first, then update
+    if config.world.updates == "alternating":
+        # The critic's step, then everything else's against the new critic; both then enter one Adam update.
+        stepped, _ = descend(config, optimizer, grads, state.optimizer, state.params)
+        rest, _ = jax.grad(loss, has_aux=True)(state.params._replace(critic=stepped.critic))
+        grads = rest._replace(critic=grads.critic)
+    new, optimizer_state = descend(config, optimizer, grads, state.optimizer, state.params)
+    new = new._replace(duals=project_duals(new.duals))
+
+    statistics = popart.art(state.popart, scored.returns, trajectory.valid)
+    agent = new.agent._replace(value=popart.pop(new.agent.value, state.popart, statistics))
+    acting = state.acting._replace(value=popart.pop(state.acting.value, state.popart, statistics))
+    num_updates = state.num_updates + 1
+    refresh = num_updates % config.vmpo.target_period == 0
+    metrics = scored.metrics | gradient_norms(grads) | new.duals | {"value_scale": statistics.scale}
+    return state._replace(
+        params=new._replace(agent=agent),
+        acting=jax.tree.map(lambda online, old: jnp.where(refresh, online, old), agent, acting),
+        targets=curiosity.follow(state.targets, agent.encoder, trajectory.obs),
+        optimizer=optimizer_state,
+        bonus=scored.bonus,
+        popart=statistics,
+        num_updates=num_updates,
+    ), metrics
+
+
+def learner_loss(
+    config: Config,
+    curiosity: Curiosity,
+    params: LearnerParams,
+    state: LearnerState,
+    trajectory: Trajectory,
+    key: PRNGKeyArray,
+) -> tuple[Float[Array, ""], Scored]:
+    """The forward pass: beliefs once, for policy, value and curiosity; one pass gives losses and rewards."""
+    agent, valid, vmpo = params.agent, trajectory.valid, config.vmpo
+    previous_action = jnp.concatenate([trajectory.previous_action[None], trajectory.action])
+    belief = believe(agent, trajectory.belief, trajectory.obs, previous_action, trajectory.first)
+    experience = Experience(trajectory.obs, trajectory.action, valid, belief, agent.action_embedding[trajectory.action])
+    curious = curiosity.score(params.curiosity, params.critic, state.targets, experience, key)
+    bonus, reward, intrinsic = mix(config.bonus, config.reward, state.bonus, curious.error, trajectory.reward, valid)
+
+    value = agent.value(belief)[..., 0]
+    discount = jnp.where(trajectory.terminated, 0.0, vmpo.discount)
+    returns = vtrace_returns(
+        popart.unnormalise(state.popart, value), (1 - vmpo.discount) * reward, discount, valid, vmpo.lambda_
+    )
+    target = popart.normalise(state.popart, returns)
+    advantage = target - value[:-1]  # in units of the returns' scale
+    policy = vmpo_losses(
+        vmpo, params.duals, agent.policy(belief[:-1]), trajectory.logits, trajectory.action, advantage, valid
+    )
+    losses = curious.losses | {
+        "policy": Masked(policy.policy, jnp.ones_like(valid)),
+        "value": Masked(jnp.square(advantage), valid),
+        "entropy": Masked(-policy.entropy, valid),
+    }
+    means = {name: masked_mean(loss) for name, loss in losses.items()}
+    weights = loss_weights(config)
+    total = jnp.sum(jnp.stack([weights[name] * mean for name, mean in means.items()]))
+    metrics = {f"loss/{name}": mean for name, mean in means.items()} | curious.metrics
+    metrics |= {"entropy": jnp.mean(policy.entropy, where=valid), "kl": jnp.mean(policy.kl, where=valid)}
+    metrics |= step_metrics(trajectory, curious.error, intrinsic)
+    return total, Scored(bonus, returns, intrinsic, jax.lax.stop_gradient(metrics))
+
+
+def descend(
+    config: Config, optimizer: optax.GradientTransformation, grads: LearnerParams, optimizer_state: Any, params: Any
+) -> tuple[Any, Any]:
+    """One step of Adam; the world model and the critic may take longer strides than the agent."""
+    with jax.numpy_dtype_promotion("standard"):  # optax relies on it
+        updates, optimizer_state = optimizer.update(grads, optimizer_state)
+    longer = {name: optax.tree.scale(config.world.speed, getattr(updates, name)) for name in ("curiosity", "critic")}
+    updates = updates._replace(**longer)
+    return optax.apply_updates(params, updates), optimizer_state
+
+
+def loss_weights(config: Config) -> dict[str, float]:
+    """Every loss there is, and its weight."""
+    return {
+        "policy": 1.0,
+        "value": config.vmpo.value_weight,
+        "entropy": config.vmpo.entropy_weight,
+        "prediction": 1.0,
+        "reconstruction": config.world.reconstruction_weight,
+        "invariance": 1.0,
+        "side_prediction": 1.0,
+        "inverse": 1.0,
+        "distillation": 1.0,
+    }
+
+
+def masked_mean(loss: Masked) -> Float[Array, ""]:
+    weight = loss.mask.astype(loss.value.dtype)
+    return jnp.sum(jnp.where(loss.mask, loss.value, 0.0)) / jnp.maximum(weight.sum(), 1.0)
+
+
+def step_metrics(trajectory: Trajectory, error: Float[Array, "T B"], intrinsic: Float[Array, "T B"]) -> Metrics:
+    """What the agent did. Sums come with their counts as "name/sum" and "name/count": a ratio of sums is exact over
+    any number of updates."""
+    valid = trajectory.valid
+    noise = trajectory.info["noise"] & valid
+    ended = trajectory.last[1:]
+    metrics = ratio("noise_dwell", noise.astype(jnp.float32), valid)
+    metrics |= ratio("error_on_noise", error, noise) | ratio("error_elsewhere", error, valid & ~noise)
+    metrics |= ratio("intrinsic_reward", intrinsic, valid)
+    for name, value in trajectory.episode.items():
+        metrics |= ratio(name, value, ended)
+    return metrics
+
+
+def ratio(name: str, value: Float[Array, "T B"], mask: Bool[Array, "T B"]) -> Metrics:
+    return {
+        f"{name}/sum": jnp.sum(jnp.where(mask, value, 0.0)),
+        f"{name}/count": jnp.sum(mask.astype(jnp.float32)),
+    }
+
+
+def gradient_norms(grads: LearnerParams) -> Metrics:
+    named = {"agent": grads.agent, "curiosity": grads.curiosity, "critic": grads.critic}
+    return {f"gradient/{name}": optax.global_norm(part) for name, part in named.items()}

@@ -1,0 +1,146 @@
+"""`curiax train`: consumes the rows of `train` — progress line, CSV, TensorBoard, checkpoints — and stops politely."""
+
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from curiax.config import Config
+from curiax.errors import UserError
+from curiax.runs import Run, default_directory, read_metrics
+from curiax.train import bad_loss, initial_state, train
+
+PLAIN_INTERVAL = 10.0  # seconds between lines where there is no terminal to draw on
+
+
+class Stop:
+    """Set by Ctrl-C or SIGTERM; a second Ctrl-C is not caught."""
+
+    def __init__(self) -> None:
+        self.signal: int | None = None
+
+    def __call__(self, signal_number: int, frame: object) -> None:
+        self.signal = signal_number
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@contextmanager
+def polite_stop() -> Iterator[Stop]:
+    stop = Stop()
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def run_training(config: Config, directory: Path | None, fresh: bool, console: Console) -> int:
+    """Trains to the end, or to a signal. Returns the exit code."""
+    run = Run(directory or default_directory(config), config, fresh)
+    try:
+        return _run(run, console)
+    finally:
+        run.close()
+
+
+def _run(run: Run, console: Console) -> int:
+    config = run.config
+    console.print(f"{config.env}  {config.curiosity}  seed {config.seed}  {config.preset}  →  {run.directory}")
+    state = run.restore(initial_state(config))
+    for note in run.notes:
+        console.print(note)
+    if state is not None:
+        console.print(f"going on from update {int(state.num_updates):,} of {config.num_updates:,}")
+    if run.done:
+        console.print(f"already done: {describe(run)}")
+        return 0
+
+    before, started = run.seconds, time.perf_counter()
+    with polite_stop() as stop, Display(config, console) as display:
+        for row in train(config, state):
+            if (loss := bad_loss(row.metrics)) is not None:
+                raise UserError(
+                    f"{loss} is not finite after update {row.num_updates}; the last good checkpoint is kept"
+                )
+            run.log(row.num_updates, row.metrics, before + time.perf_counter() - started)
+            display.show(row.num_updates, row.metrics)
+            finished = row.num_updates >= config.num_updates
+            if finished or stop.signal or row.num_updates % config.checkpoint_every < config.log_every:
+                run.save(row.state)
+            if stop.signal and not finished:
+                break
+    if stop.signal and not finished:
+        console.print(f"saved at update {row.num_updates:,}; the same command goes on from here")
+        return 128 + stop.signal
+    run.finish({"update": row.num_updates})
+    console.print(describe(run))
+    return 0
+
+
+class Display:
+    """A progress line on a terminal; elsewhere a plain line now and then."""
+
+    def __init__(self, config: Config, console: Console):
+        self._config, self._console = config, console
+        self._spoke = self._last = (time.perf_counter(), None)
+        columns = (
+            BarColumn(bar_width=20),
+            TextColumn("{task.description}"),
+            TimeRemainingColumn(compact=True),
+        )
+        self._progress = Progress(*columns, console=console) if console.is_terminal else None
+
+    def __enter__(self) -> "Display":
+        if self._progress is not None:
+            self._progress.start()
+            self._task = self._progress.add_task("compiling …", total=self._config.num_updates)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._progress is not None:
+            self._progress.stop()
+
+    def show(self, num_updates: int, metrics: dict[str, float]) -> None:
+        now = time.perf_counter()
+        rate = self._rate(now, num_updates)
+        text = progress_text(self._config, num_updates, metrics, rate)
+        if self._progress is not None:
+            self._progress.update(self._task, completed=num_updates, description=text)
+        elif self._spoke[1] is None or now - self._spoke[0] >= PLAIN_INTERVAL:
+            self._spoke = (now, num_updates)
+            self._console.print(text)
+
+    def _rate(self, now: float, num_updates: int) -> float:
+        """Environment steps per second since the last row; the first one includes compilation and is not shown."""
+        (then, before), self._last = self._last, (now, num_updates)
+        if before is None:
+            return float("nan")
+        return (num_updates - before) * self._config.steps_per_update / (now - then)
+
+
+def progress_text(config: Config, num_updates: int, metrics: dict[str, float], rate: float) -> str:
+    steps = num_updates * config.steps_per_update / 1e6
+    total = config.num_updates * config.steps_per_update / 1e6
+    parts = [f"{steps:.2f}/{total:.2f} M steps", f"{rate:,.0f} steps/s" if np.isfinite(rate) else "… steps/s"]
+    if np.isfinite(score := metrics.get("trackers", float("nan"))):
+        parts.append(f"trackers {score:.2f}")
+    parts.append(f"noise dwell {metrics['noise_dwell']:.2f}")
+    return "  ".join(parts)
+
+
+def describe(run: Run) -> str:
+    """What the run reached: means over the last quarter of training."""
+    rows = list(read_metrics(run.directory / "metrics.csv"))
+    last = [row for row in rows if row["update"] > 0.75 * rows[-1]["update"]]
+    parts = [f"{rows[-1]['env_steps'] / 1e6:.2f} M steps in {rows[-1]['seconds'] / 60:.1f} min; over the last quarter:"]
+    for name, title in (("trackers", "trackers per episode"), ("return", "return"), ("noise_dwell", "noise dwell")):
+        values = np.array([row.get(name, float("nan")) for row in last])
+        if np.isfinite(values).any():
+            parts.append(f"{title} {np.nanmean(values):.2f}")
+    return "  ".join(parts)

@@ -1,0 +1,241 @@
+"""A run's directory: the only file that writes.
+
+config.json   complete: enough to repeat the run
+metrics.csv   one row per log interval, appended, never rewritten
+checkpoints/  Orbax, atomic, the last few kept
+events/       for TensorBoard
+DONE          the run is whole
+"""
+
+import csv
+import fcntl
+import json
+import math
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from tensorboardX import SummaryWriter
+
+from curiax.config import Config, from_dict, to_dict
+from curiax.errors import UserError
+from curiax.types import LearnerState
+
+
+def default_directory(config: Config) -> Path:
+    return Path("runs") / config.env.replace("/", "-") / config.curiosity / str(config.seed)
+
+
+class Run:
+    """An open run directory; one process at a time."""
+
+    def __init__(self, directory: Path, config: Config, fresh: bool = False):
+        self.directory = directory
+        self.config = config
+        self.notes: list[str] = []  # what happened on the way that the user should know
+        try:
+            if fresh and directory.exists():
+                self.notes.append(f"the earlier run is kept in {set_aside(directory)}")
+            directory.mkdir(parents=True, exist_ok=True)
+            self._refuse_foreign()
+            self._lock = lock(directory / "lock")
+            write_atomically(directory / "config.json", json.dumps(to_dict(config), indent=2) + "\n")
+        except OSError as error:
+            raise UserError(f"{directory}: cannot be written ({error.strerror or error})") from None
+        self._metrics = MetricsFile(directory / "metrics.csv")
+        self._events: SummaryWriter | None = None
+        self._checkpoints = checkpoint_manager(directory, config.keep_checkpoints)
+
+    def _refuse_foreign(self) -> None:
+        """A directory of someone else's, or of a run with another config, is left alone."""
+        path = self.directory / "config.json"
+        if not path.exists():
+            if any(entry.name != "lock" for entry in self.directory.iterdir()):
+                raise UserError(f"{self.directory}: holds files but no config.json; not a run of curiax, left alone")
+            return
+        saved = read_config(self.directory)
+        changes = differences(to_dict(saved), to_dict(self.config))
+        changes.pop("env_steps", None)  # a run may be made longer
+        if changes:
+            name, (old, new) = next(iter(changes.items()))
+            more = f" (and {len(changes) - 1} more)" if len(changes) > 1 else ""
+            raise UserError(
+                f"{self.directory}: was made with {name} = {old}, not {new}{more}; "
+                "choose another --run-dir, or --fresh to start over"
+            )
+
+    @property
+    def done(self) -> bool:
+        return (self.directory / "DONE").exists() and self._metrics.last_update >= self.config.num_updates
+
+    @property
+    def seconds(self) -> float:
+        """Training time so far, over all the processes that worked on the run."""
+        return self._metrics.last_seconds
+
+    def restore(self, initial: LearnerState) -> LearnerState | None:
+        """The newest whole checkpoint, or None. A damaged one is passed over, and said so."""
+        for step in sorted(self._checkpoints.all_steps(), reverse=True):
+            try:
+                return restore_checkpoint(self._checkpoints, step, initial)
+            except Exception as error:  # whatever a damaged file makes Orbax raise
+                reason = str(error).strip().splitlines()[0][:120] if str(error).strip() else type(error).__name__
+                self.notes.append(f"checkpoint {step} is damaged, going back to the one before ({reason})")
+                self._checkpoints.delete(step)
+        return None
+
+    def log(self, num_updates: int, metrics: dict[str, float], seconds: float) -> None:
+        """Appends a row, unless it is there already from before the process was killed."""
+        env_steps = num_updates * self.config.steps_per_update
+        if not self._metrics.append({"update": num_updates, "env_steps": env_steps, "seconds": seconds, **metrics}):
+            return
+        if self._events is None:
+            self._events = SummaryWriter(str(self.directory / "events"))
+        for name, value in metrics.items():
+            if math.isfinite(value):
+                self._events.add_scalar(name, value, env_steps)
+
+    def save(self, state: LearnerState) -> None:
+        """Writes a checkpoint; an interrupted write leaves the earlier ones as they were."""
+        import orbax.checkpoint as ocp
+
+        step = int(state.num_updates)
+        if step not in self._checkpoints.all_steps():
+            self._checkpoints.save(step, args=ocp.args.StandardSave(to_arrays(state)))
+
+    def finish(self, summary: dict[str, Any]) -> None:
+        write_atomically(self.directory / "DONE", json.dumps(summary, indent=2) + "\n")
+
+    def close(self) -> None:
+        if self._events is not None:
+            self._events.close()
+        self._checkpoints.close()
+        self._metrics.close()
+        self._lock.close()
+
+
+class MetricsFile:
+    """A CSV that only ever grows by whole rows."""
+
+    def __init__(self, path: Path):
+        self._path = path
+        self._repair()
+        rows = list(read_metrics(path)) if path.exists() else []
+        self._columns = list(rows[0]) if rows else None
+        self.last_update = int(rows[-1]["update"]) if rows else 0
+        self.last_seconds = rows[-1]["seconds"] if rows else 0.0
+        self._file = path.open("a", newline="")
+
+    def _repair(self) -> None:
+        """Cuts off a row that a kill left half written."""
+        if not self._path.exists():
+            return
+        content = self._path.read_bytes()
+        whole = content.rfind(b"\n") + 1
+        if whole < len(content):
+            os.truncate(self._path, whole)
+
+    def append(self, row: dict[str, float]) -> bool:
+        if row["update"] <= self.last_update:
+            return False
+        text = ""
+        if self._columns is None:
+            self._columns = list(row)
+            text = ",".join(self._columns) + "\n"
+        text += ",".join(number(row[name]) for name in self._columns) + "\n"
+        self._file.write(text)  # one write: a reader sees whole rows
+        self._file.flush()
+        self.last_update, self.last_seconds = int(row["update"]), row["seconds"]
+        return True
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def number(value: float) -> str:
+    """Shortest text that reads back as the same number; empty for NaN."""
+    return str(value) if isinstance(value, int) else "" if math.isnan(value) else repr(float(value))
+
+
+def read_metrics(path: Path) -> Iterator[dict[str, float]]:
+    """The rows of a metrics.csv."""
+    with path.open(newline="") as file:
+        for row in csv.DictReader(file):
+            yield {name: float(value) if value else float("nan") for name, value in row.items()}
+
+
+def read_config(directory: Path) -> Config:
+    path = directory / "config.json"
+    try:
+        return from_dict(json.loads(path.read_text()))
+    except FileNotFoundError:
+        raise UserError(f"{directory}: no run here (no config.json)") from None
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise UserError(f"{path}: not a config of this version of curiax ({error})") from None
+
+
+def differences(old: dict[str, Any], new: dict[str, Any], prefix: str = "") -> dict[str, tuple[Any, Any]]:
+    """Dotted field names whose values differ."""
+    found = {}
+    for name in new:
+        if isinstance(new[name], dict):
+            found |= differences(old[name], new[name], f"{prefix}{name}.")
+        elif old[name] != new[name]:
+            found[prefix + name] = (old[name], new[name])
+    return found
+
+
+def checkpoint_manager(directory: Path, keep: int) -> Any:
+    import orbax.checkpoint as ocp  # a second of import that `curiax list` need not wait for
+
+    options = ocp.CheckpointManagerOptions(max_to_keep=keep, enable_async_checkpointing=False)
+    return ocp.CheckpointManager((directory / "checkpoints").absolute(), options=options)
+
+
+def to_arrays(state: LearnerState) -> dict[str, np.ndarray]:
+    """A state as a flat dict of arrays, by path. Random keys as their data; empty arrays are not stored."""
+    state = state._replace(key=jax.random.key_data(state.key))
+    leaves = jax.tree_util.tree_flatten_with_path(state)[0]
+    return {jax.tree_util.keystr(path): np.asarray(leaf) for path, leaf in leaves if leaf.size}
+
+
+def from_arrays(arrays: dict[str, Any], like: LearnerState) -> LearnerState:
+    """The inverse of `to_arrays`, given a state of the same shape."""
+    raw = like._replace(key=jax.random.key_data(like.key))
+    leaves, structure = jax.tree_util.tree_flatten_with_path(raw)
+    loaded = [arrays[jax.tree_util.keystr(path)] if leaf.size else leaf for path, leaf in leaves]
+    state = jax.tree_util.tree_unflatten(structure, [jnp.asarray(leaf) for leaf in loaded])
+    return state._replace(key=jax.random.wrap_key_data(state.key))
+
+
+def restore_checkpoint(manager: Any, step: int, like: LearnerState) -> LearnerState:
+    import orbax.checkpoint as ocp
+
+    return from_arrays(manager.restore(step, args=ocp.args.StandardRestore(to_arrays(like))), like)
+
+
+def write_atomically(path: Path, text: str) -> None:
+    temporary = path.with_name(path.name + ".part")
+    temporary.write_text(text)
+    os.replace(temporary, path)
+
+
+def set_aside(directory: Path) -> Path:
+    """Renames a directory to the first free NAME.N."""
+    target = next(p for n in range(1, 10_000) if not (p := directory.with_name(f"{directory.name}.{n}")).exists())
+    return directory.rename(target)
+
+
+def lock(path: Path) -> Any:
+    """Holds the directory until the file is closed or the process ends."""
+    file = path.open("w")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.close()
+        raise UserError(f"{path.parent}: another process is training here") from None
+    return file

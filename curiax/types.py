@@ -1,0 +1,109 @@
+"""Every pytree that crosses a file.
+
+Data are ``[T, B, ...]``: time, then trajectories of the batch. A rollout is a *stream*: the final observation of an
+episode is a time step of its own, followed by the first observation of the next episode. The step in between is not a
+transition; ``Trajectory.valid`` is false there, and nothing may learn from it.
+"""
+
+from typing import Any, NamedTuple
+
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
+
+Params = Any  # a pytree of arrays
+State = Any  # a pytree of arrays
+
+
+class EnvSpec(NamedTuple):
+    """What a program must know of an environment before it runs."""
+
+    name: str
+    observation_shape: tuple[int, ...]
+    num_actions: int
+    time_limit: int
+    map_shape: tuple[int, int] = (0, 0)  # of `info["cell"]`, where the environment has positions
+
+
+class TimeStep(NamedTuple):
+    """What an environment answers to an action. `obs` is the observation *before* any reset."""
+
+    obs: Shaped[Array, "*batch_obs"]
+    reward: Float[Array, "*batch"]
+    terminated: Bool[Array, "*batch"]
+    truncated: Bool[Array, "*batch"]
+    info: dict[str, Array]  # of this step: "noise", "cell"
+    episode: dict[str, Array]  # of the episode so far; its value at the last step is the episode's
+
+
+class Trajectory(NamedTuple):
+    """T steps of B streams; T+1 observations."""
+
+    obs: Shaped[Array, "T1 B *obs"]
+    first: Bool[Array, "T1 B"]  # obs is the first of an episode
+    last: Bool[Array, "T1 B"]  # obs is the final one of an episode: the step after it is a reset
+    action: Int[Array, "T B"]
+    logits: Float[Array, "T B A"]  # of the acting policy
+    reward: Float[Array, "T B"]  # extrinsic
+    terminated: Bool[Array, "T B"]
+    belief: Float[Array, "B D"]  # of the acting network, before the first observation
+    previous_action: Int[Array, " B"]
+    info: dict[str, Shaped[Array, "T B *any"]]
+    episode: dict[str, Shaped[Array, "T B *any"]]
+
+    @property
+    def valid(self) -> Bool[Array, "T B"]:
+        """True where step t is a transition, false where it is the reset after an episode's end."""
+        return ~self.last[:-1]
+
+
+class Experience(NamedTuple):
+    """A trajectory as a curiosity method sees it."""
+
+    obs: Shaped[Array, "T1 B *obs"]
+    action: Int[Array, "T B"]
+    valid: Bool[Array, "T B"]
+    belief: Float[Array, "T1 B D"]
+    action_embedding: Float[Array, "T B E"]
+
+
+class Masked(NamedTuple):
+    """A per-step loss and where it counts; the mean is taken once, in the learner."""
+
+    value: Float[Array, "*any"]
+    mask: Bool[Array, "*any"]
+
+
+class CuriosityOutput(NamedTuple):
+    losses: dict[str, Masked]  # unreduced: "reconstruction", "invariance", …
+    error: Float[Array, "T B"]  # what becomes reward
+    metrics: dict[str, Array]
+
+
+class Agent(NamedTuple):
+    """Everything the policy and value losses train, and what the acting copy holds."""
+
+    encoder: Params
+    action_embedding: Float[Array, "A E"]
+    core: Params
+    policy: Params
+    value: Params
+
+
+class LearnerParams(NamedTuple):
+    agent: Agent
+    duals: dict[str, Float[Array, ""]]  # V-MPO's temperature η and KL multiplier α
+    curiosity: Params
+    critic: Params  # the curiosity's adversary; () where there is none
+
+
+class LearnerState(NamedTuple):
+    """All that a run is: nothing learned, counted or random lives outside it."""
+
+    params: LearnerParams
+    acting: Agent  # V-MPO's target network
+    targets: State  # the curiosity's own state: EMA copies, frozen nets, whitening statistics
+    optimizer: State
+    bonus: State  # statistics of intrinsic and extrinsic rewards
+    popart: State
+    stream: State
+    key: PRNGKeyArray
+    num_updates: Int[Array, ""]

@@ -1,0 +1,130 @@
+"""The networks: values worked by hand, and the recurrent core against its own single step."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from curiax.agent.networks import GRU, MLP, LayerNorm, Linear, VectorEncoder, normalise
+
+NUM_STEPS, BATCH, NUM_IN, SIZE = 5, 3, 2, 4
+
+
+def set_linear(linear: Linear, weight, bias) -> Linear:
+    return eqx.tree_at(lambda module: (module.weight, module.bias), linear, (jnp.array(weight), jnp.array(bias)))
+
+
+def small_mlp(layer_norm: bool) -> MLP:
+    """Two inputs, two hidden units, one output."""
+    mlp = MLP(2, (2,), 1, jax.random.key(0), layer_norm)
+    first = set_linear(mlp.layers[0], [[1.0, -1.0], [2.0, 0.0]], [0.0, 0.5])
+    last = set_linear(mlp.layers[1], [[2.0], [-3.0]], [1.0])
+    return eqx.tree_at(lambda module: module.layers, mlp, (first, last))
+
+
+def sequence():
+    """A GRU, a state, inputs, and episodes that begin at different steps; the third goes on from before."""
+    key_gru, key_state, key_inputs = jax.random.split(jax.random.key(1), 3)
+    first = np.zeros((NUM_STEPS, BATCH), bool)
+    first[0, 0] = first[2, 0] = first[3, 1] = True
+    state = jax.random.normal(key_state, (BATCH, SIZE))
+    return GRU(NUM_IN, SIZE, key_gru), state, jax.random.normal(key_inputs, (NUM_STEPS, BATCH, NUM_IN)), jnp.array(first)
+
+
+def plain_unroll(gru, state, inputs, first):
+    """One step after the other, the state replaced by zeros where an episode begins."""
+    states = []
+    for x, begins in zip(inputs, first, strict=True):
+        state = gru.step(jnp.where(begins[:, None], 0.0, state), x)
+        states.append(state)
+    return jnp.stack(states)
+
+
+def test_mlp_golden():
+    # [1, 2] → [5, −0.5] → ReLU [5, 0] → 2·5 + 1 = 11;   [−1, −2] → [−5, 1.5] → [0, 1.5] → −3·1.5 + 1 = −3.5
+    output = small_mlp(layer_norm=False)(jnp.array([[1.0, 2.0], [-1.0, -2.0]]))
+    np.testing.assert_allclose(output, [[11.0], [-3.5]])
+
+
+def test_mlp_normalises_before_the_relu():
+    # [5, −0.5] → centred ±2.75, variance 2.75² → [1, −1] → ReLU [1, 0] → 2 + 1 = 3
+    np.testing.assert_allclose(small_mlp(layer_norm=True)(jnp.array([1.0, 2.0])), [3.0], rtol=1e-5)
+
+
+def test_layer_norm_golden():
+    # [0, 4]: mean 2, variance 4 → [−1, 1] → [−1·2 + 0.5, 1·3 − 1]
+    norm = eqx.tree_at(
+        lambda module: (module.scale, module.shift), LayerNorm(2), (jnp.array([2.0, 3.0]), jnp.array([0.5, -1.0]))
+    )
+    np.testing.assert_allclose(norm(jnp.array([[0.0, 4.0]])), [[-1.5, 2.0]], rtol=1e-5)
+
+
+def test_layer_norm_of_a_constant_is_the_shift():
+    np.testing.assert_allclose(LayerNorm(3)(jnp.full((2, 3), 7.0)), np.zeros((2, 3)), atol=1e-6)
+
+
+def test_networks_act_on_the_last_axis_alone():
+    mlp = MLP(2, (3,), 2, jax.random.key(0), layer_norm=True)
+    inputs = jax.random.normal(jax.random.key(1), (2, 3, 2))
+    rows = jnp.stack([mlp(row) for row in inputs.reshape(6, 2)])
+    np.testing.assert_allclose(mlp(inputs).reshape(6, 2), rows, rtol=1e-5)
+
+
+def test_encoder_is_its_mlp_of_the_flat_observation():
+    encoder = VectorEncoder((2, 3), (4,), 5, jax.random.key(0))
+    obs = jnp.arange(24, dtype=jnp.uint8).reshape(4, 2, 3)
+    np.testing.assert_array_equal(encoder(obs), encoder.mlp(obs.reshape(4, 6).astype(jnp.float32)))
+
+
+def test_gru_step_golden():
+    # Reset gate σ(log 3) = 0.75, update gate σ(−log 3) = 0.25, candidate tanh(0.75 · 0.5 · 4) = tanh 1.5 = 0.905148;
+    # h' = 0.905148 + 0.25 (0.5 − 0.905148) = 0.803861
+    gru = GRU(1, 1, jax.random.key(0))
+    into = set_linear(gru.into, [[np.log(3.0), -np.log(3.0), 0.0]], [0.0, 0.0, 0.0])
+    gru = eqx.tree_at(lambda module: (module.into, module.recurrent), gru, (into, jnp.array([[0.0, 0.0, 4.0]])))
+    np.testing.assert_allclose(gru.step(jnp.array([0.5]), jnp.array([1.0])), [0.803861], rtol=1e-5)
+
+
+def test_unroll_is_the_step_repeated_with_resets():
+    gru, *inputs = sequence()
+    np.testing.assert_allclose(gru.unroll(*inputs), plain_unroll(gru, *inputs), rtol=1e-5, atol=1e-6)
+
+
+def test_the_gradient_of_unroll_is_that_of_the_plain_loop():
+    gru, state, inputs, first = sequence()
+    weight = jax.random.normal(jax.random.key(2), (NUM_STEPS, BATCH, SIZE))
+
+    def gradient(unroll):
+        return jax.grad(lambda *args: jnp.sum(weight * unroll(*args, first)), argnums=(0, 1, 2))(gru, state, inputs)
+
+    fast, plain = gradient(GRU.unroll), gradient(plain_unroll)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5), fast, plain)
+
+
+def test_the_gradient_of_unroll_agrees_with_finite_differences():
+    gru, state, inputs, first = sequence()
+
+    def total(inputs):
+        return jnp.sum(jnp.square(gru.unroll(state, inputs, first)))
+
+    direction, size = jax.random.normal(jax.random.key(3), inputs.shape), 1e-2
+    difference = (total(inputs + size * direction) - total(inputs - size * direction)) / (2 * size)
+    np.testing.assert_allclose(jnp.vdot(jax.grad(total)(inputs), direction), difference, rtol=1e-2)
+
+
+def test_nothing_is_remembered_across_a_reset():
+    gru, state, inputs, first = sequence()
+    before = jax.jacobian(lambda state: gru.unroll(state, inputs, first))(state)  # [T, B, h, B, h]
+    reach = np.abs(np.diagonal(before, axis1=1, axis2=3)).max(axis=(1, 2)) > 0  # [T, B]
+    expected = np.ones((NUM_STEPS, BATCH), bool)
+    expected[:, 0] = False  # begins at step 0
+    expected[3:, 1] = False
+    np.testing.assert_array_equal(reach, expected)
+
+
+def test_normalise_golden():
+    np.testing.assert_allclose(normalise(jnp.array([[3.0, 4.0], [0.0, -2.0]])), [[0.6, 0.8], [0.0, -1.0]], rtol=1e-6)
+
+
+def test_the_gradient_of_normalise_is_finite_at_zero():
+    gradient = jax.jacobian(normalise)(jnp.zeros(3))
+    assert np.isfinite(gradient).all()

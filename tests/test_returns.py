@@ -1,0 +1,107 @@
+"""Returns: worked by hand, in their limits, and against a slow loop over episodes."""
+
+import hypothesis.strategies as st
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from curiax.agent.returns import vtrace_returns
+from hypothesis import given, settings
+from hypothesis.extra.numpy import arrays
+
+T, B = 7, 2
+compiled = jax.jit(vtrace_returns, static_argnums=4)
+
+
+def returns(values, rewards, discounts, valid, lambda_):
+    floats = (jnp.asarray(x, jnp.float32) for x in (values, rewards, discounts))
+    return np.asarray(compiled(*floats, jnp.asarray(valid, bool), lambda_))
+
+
+def column(*values):
+    return np.array(values)[:, None]
+
+
+def slow_returns(values, rewards, discounts, valid, lambda_):
+    """Trajectory by trajectory and episode by episode, backwards in time."""
+    result = values[:-1].copy()  # a reset is no transition: its return is its value
+    for b in range(values.shape[1]):
+        following = values[-1, b]
+        for t in reversed(range(len(rewards))):
+            if valid[t, b]:
+                ahead = (1 - lambda_) * values[t + 1, b] + lambda_ * following
+                following = result[t, b] = rewards[t, b] + discounts[t, b] * ahead
+            else:
+                following = values[t, b]  # the final observation: the episode before bootstraps from it
+    return result
+
+
+@st.composite
+def streams(draw):
+    """Values, rewards, discounts and validity of T steps of B streams whose episodes end anywhere."""
+    numbers = st.floats(-2, 2, width=32)
+    last = draw(arrays(bool, (T + 1, B)))
+    terminated = last[1:] & ~last[:-1] & draw(arrays(bool, (T, B)))
+    values, rewards = draw(arrays(np.float32, (T + 1, B), elements=numbers)), draw(arrays(np.float32, (T, B), elements=numbers))
+    return values, rewards, np.where(terminated, 0.0, 0.9), ~last[:-1]
+
+
+def test_returns_golden():
+    # γ = λ = 0.5.  G_2 = 2 + 0.5·4 = 4;  G_1 = 0 + 0.5 (0.5·3 + 0.5·4) = 1.75;  G_0 = 1 + 0.5 (0.5·2 + 0.5·1.75) = 1.9375
+    result = returns(column(1, 2, 3, 4), column(1, 0, 2), np.full((3, 1), 0.5), np.ones((3, 1)), 0.5)
+    np.testing.assert_allclose(result, column(1.9375, 1.75, 4.0))
+
+
+def test_lambda_one_is_the_discounted_return_to_the_end_of_the_unroll():
+    # G_0 = 1 + 0.5·2 + 0.25·3 + 0.125·10 = 4, whatever the values in between are
+    for between in (0.0, 100.0):
+        values = column(between, between, between, 10.0)
+        result = returns(values, column(1, 2, 3), np.full((3, 1), 0.5), np.ones((3, 1)), 1.0)
+        np.testing.assert_allclose(result, column(4.0, 6.0, 8.0), rtol=1e-5)
+
+
+def test_lambda_zero_is_the_one_step_target():
+    values, rewards = column(5.0, 1.0, 2.0, 3.0), column(1.0, 2.0, 3.0)
+    result = returns(values, rewards, np.full((3, 1), 0.5), np.ones((3, 1)), 0.0)
+    np.testing.assert_allclose(result, rewards + 0.5 * values[1:])
+
+
+@pytest.mark.parametrize("lambda_", [0.0, 0.5, 1.0])
+def test_termination_cuts_and_truncation_bootstraps_from_the_final_observation(lambda_):
+    # Step 1 ends the episode, step 2 is the reset, step 3 belongs to the next one. V(final observation) = 8.
+    values, rewards, valid = column(1, 1, 8, 50, 60), column(1, 2, 100, 100), column(True, True, False, True)
+    terminated = returns(values, rewards, column(0.5, 0.0, 0.5, 0.5), valid, lambda_)
+    truncated = returns(values, rewards, column(0.5, 0.5, 0.5, 0.5), valid, lambda_)
+    assert terminated[1, 0] == pytest.approx(2.0)
+    assert truncated[1, 0] == pytest.approx(2.0 + 0.5 * 8.0)
+
+
+@pytest.mark.parametrize("lambda_", [0.5, 1.0])
+def test_nothing_flows_across_a_reset(lambda_):
+    valid = column(True, True, False, True)
+    discounts = np.full((4, 1), 0.9)
+    one = returns(column(1, 2, 3, 4, 5), column(1, 1, 1, 1), discounts, valid, lambda_)
+    other = returns(column(1, 2, 3, -40, 50), column(1, 1, -70, 80), discounts, valid, lambda_)
+    np.testing.assert_array_equal(one[:2], other[:2])
+    assert one[3, 0] != other[3, 0]
+
+
+def test_the_filter_runs_over_time_and_not_over_trajectories():
+    values, discounts, valid = np.zeros((4, 3)), np.full((3, 3), 0.5), np.ones((3, 3))
+    rewards = np.zeros((3, 3))
+    rewards[2, 1] = 8.0
+    expected = np.zeros((3, 3))
+    expected[:, 1] = [2.0, 4.0, 8.0]
+    np.testing.assert_allclose(returns(values, rewards, discounts, valid, 1.0), expected)
+
+
+@settings(max_examples=50, deadline=None)
+@given(streams(), st.sampled_from([0.0, 0.8, 1.0]))
+def test_returns_are_those_of_the_episodes_one_by_one(stream, lambda_):
+    np.testing.assert_allclose(returns(*stream, lambda_), slow_returns(*stream, lambda_), rtol=1e-4, atol=1e-4)
+
+
+def test_returns_are_targets_and_carry_no_gradient():
+    values, rewards, ones = jnp.ones((4, 1)), jnp.ones((3, 1)), jnp.ones((3, 1))
+    gradient = jax.grad(lambda values: jnp.sum(vtrace_returns(values, rewards, ones, rewards > 0, 0.5)))(values)
+    np.testing.assert_array_equal(gradient, np.zeros((4, 1)))

@@ -1,0 +1,139 @@
+"""V-MPO's loss, worked by hand on four steps."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from curiax.agent.vmpo import init_duals, project_duals, vmpo_losses
+from curiax.config import VMPOConfig
+
+# Two time steps of two trajectories. The better half by advantage is (0, 0) with 1 and (1, 1) with 2.
+# η = 1:  ψ = softmax(1, 2) = 0.268941, 0.731059
+ADVANTAGE = jnp.array([[1.0, 0.0], [-1.0, 2.0]])
+ACTION = jnp.array([[0, 1], [1, 1]], jnp.int32)
+ACTING = jnp.zeros((2, 2, 2))
+LOGITS = ACTING.at[0, 0, 0].set(jnp.log(3.0))  # π = (0.75, 0.25) at (0, 0), uniform elsewhere
+ALL = jnp.ones((2, 2), bool)
+CONFIG = VMPOConfig(temperature=1.0, alpha=0.5, epsilon_temperature=0.01, epsilon_alpha=0.005)
+KL = 0.143841  # of (0.5, 0.5) from (0.75, 0.25): 0.5 log(0.5/0.75) + 0.5 log(0.5/0.25)
+
+
+def duals():
+    return init_duals(CONFIG)
+
+
+def mean_loss(duals, logits, advantage, valid, acting, action, config):
+    return jnp.mean(vmpo_losses(config, duals, logits, acting, action, advantage, valid).policy)
+
+
+differentiate = jax.jit(jax.value_and_grad(mean_loss, argnums=(0, 1)), static_argnums=6)
+
+
+def evaluate(logits=LOGITS, advantage=ADVANTAGE, valid=ALL, acting=ACTING, action=ACTION, config=CONFIG, **changed):
+    """The loss, and its gradients by the duals and by the logits."""
+    return differentiate(duals() | changed, logits, advantage, valid, acting, action, config)
+
+
+def test_loss_golden():
+    # L_π = −0.268941 log 0.75 − 0.731059 log 0.5                        = 0.584101
+    # L_η = 0.01 + log((e¹ + e²)/2)                                      = 1.630114
+    # L_α = 0.5 (0.005 − KL) + 0.5 KL, its value whatever the KL         = 0.0025
+    np.testing.assert_allclose(evaluate()[0], 0.584101 + 1.630114 + 0.0025, rtol=1e-5)
+
+
+def test_gradient_of_the_temperature_golden():
+    # ∂L_η/∂η at η = 1: ε_η + log mean exp A − Σ ψ A = 1.630114 − (0.268941·1 + 0.731059·2) = −0.100945
+    gradient, _ = evaluate()[1]
+    np.testing.assert_allclose(gradient["temperature"], -0.100945, rtol=1e-4)
+
+
+def test_gradient_of_the_kl_multiplier_golden():
+    # ∂L_α/∂α = ε_α − mean KL = 0.005 − 0.143841/4 = −0.030960: it grows where the limit is broken
+    gradient, _ = evaluate()[1]
+    np.testing.assert_allclose(gradient["alpha"], 0.005 - KL / 4, rtol=1e-4)
+
+
+def test_gradient_of_the_logits_golden():
+    # −ψ (onehot(a) − π) + (α/4) (π − π_acting)
+    # (0, 0): −0.268941·(0.25, −0.25) + 0.125·(0.25, −0.25) = (−0.035985, 0.035985)
+    # (1, 1): −0.731059·(−0.5, 0.5) + 0 = (0.365530, −0.365530)
+    _, gradient = evaluate()[1]
+    expected = np.zeros((2, 2, 2))
+    expected[0, 0] = [-0.035985, 0.035985]
+    expected[1, 1] = [0.365530, -0.365530]
+    np.testing.assert_allclose(gradient, expected, atol=1e-5)
+
+
+def test_only_the_top_half_is_followed():
+    low = ADVANTAGE.at[1, 0].set(-7.0).at[0, 1].set(0.5)  # still the lower half
+    np.testing.assert_allclose(evaluate(advantage=low)[0], evaluate()[0])
+    _, followed = evaluate(logits=ACTING)[1]  # no KL: what is left is L_π
+    np.testing.assert_array_equal(np.abs(followed).sum(axis=-1) > 0, [[True, False], [False, True]])
+
+
+def test_a_low_temperature_follows_the_best_step_alone():
+    _, gradient = evaluate(logits=ACTING, temperature=jnp.float32(0.05))[1]
+    # −1·(onehot − π) at the best step; 2e-9 is what e^{−1/0.05} leaves for the second best
+    np.testing.assert_allclose(gradient[1, 1], [0.5, -0.5], atol=1e-6)
+    np.testing.assert_allclose(gradient[0, 0], [0.0, 0.0], atol=1e-6)
+
+
+@pytest.mark.parametrize("changed", ["advantage", "logits", "acting", "action"])
+def test_masked_steps_have_no_influence(changed):
+    valid = ALL.at[0, 0].set(False)
+    batch = {"logits": LOGITS, "advantage": ADVANTAGE, "acting": ACTING, "action": ACTION}
+    other = {
+        "logits": LOGITS.at[0, 0].set(jnp.array([-2.0, 5.0])),
+        "advantage": ADVANTAGE.at[0, 0].set(9.0),
+        "acting": ACTING.at[0, 0].set(jnp.array([-2.0, 5.0])),
+        "action": ACTION.at[0, 0].set(1),
+    }
+    pairs = jax.tree.map(np.allclose, evaluate(**batch), evaluate(**batch | {changed: other[changed]}))
+    assert not jax.tree.all(pairs)  # they have when not masked
+    value, gradient = evaluate(**batch, valid=valid)
+    other_value, other_gradient = evaluate(**batch | {changed: other[changed]}, valid=valid)
+    np.testing.assert_allclose(other_value, value, rtol=1e-6)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-7), other_gradient, gradient)
+    np.testing.assert_array_equal(gradient[1][0, 0], [0.0, 0.0])
+
+
+def test_masked_steps_count_as_if_they_were_not_there():
+    config = dataclasses.replace(CONFIG, top_fraction=1.0)
+    whole = {"logits": LOGITS, "advantage": ADVANTAGE, "acting": ACTING, "action": ACTION}
+    first = {name: array[:1] for name, array in whole.items()}
+    valid = jnp.array([[True, True], [False, False]])
+    masked, masked_gradient = evaluate(**whole, valid=valid, config=config)
+    alone, alone_gradient = evaluate(**first, valid=valid[:1], config=config)
+    np.testing.assert_allclose(masked, alone, rtol=1e-6)
+    np.testing.assert_allclose(masked_gradient[1][:1], alone_gradient[1], rtol=1e-5, atol=1e-7)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5), masked_gradient[0], alone_gradient[0])
+
+
+def test_kl_golden_and_zero_where_policies_agree():
+    losses = vmpo_losses(CONFIG, duals(), LOGITS, ACTING, ACTION, ADVANTAGE, ALL)
+    np.testing.assert_allclose(losses.kl, [[KL, 0.0], [0.0, 0.0]], atol=1e-6)
+
+
+def test_kl_is_of_the_acting_policy_from_the_new_one_and_not_the_reverse():
+    # KL((0.75, 0.25) ‖ (0.5, 0.5)) = 0.75 log 1.5 + 0.25 log 0.5 = 0.130812
+    losses = vmpo_losses(CONFIG, duals(), ACTING, LOGITS, ACTION, ADVANTAGE, ALL)
+    np.testing.assert_allclose(losses.kl[0, 0], 0.130812, rtol=1e-5)
+
+
+def test_entropy_golden():
+    # of (0.75, 0.25): 0.562335;  of (0.5, 0.5): log 2
+    losses = vmpo_losses(CONFIG, duals(), LOGITS, ACTING, ACTION, ADVANTAGE, ALL)
+    np.testing.assert_allclose(losses.entropy, [[0.562335, 0.693147], [0.693147, 0.693147]], rtol=1e-5)
+
+
+def test_advantages_are_constants():
+    gradient = jax.grad(lambda advantage: mean_loss(duals(), LOGITS, advantage, ALL, ACTING, ACTION, CONFIG))(ADVANTAGE)
+    np.testing.assert_array_equal(gradient, np.zeros((2, 2)))
+
+
+def test_duals_are_projected_to_1e_8_and_otherwise_left_alone():
+    projected = project_duals({"temperature": jnp.float32(-3.0), "alpha": jnp.float32(0.25)})
+    np.testing.assert_allclose(projected["temperature"], 1e-8, rtol=1e-6)
+    assert projected["alpha"] == 0.25
