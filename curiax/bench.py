@@ -18,7 +18,7 @@ from rich.table import Table
 
 from curiax import curiosity, envs
 from curiax.config import LAPTOP, Config
-from curiax.envs.base import Stream, stream_reset, stream_step
+from curiax.envs.base import Environment, Stream, stream_reset, stream_step
 from curiax.flops import matmul_flops
 from curiax.learner import make_learner
 from curiax.rollout import rollout
@@ -69,23 +69,25 @@ def bench_method(config: Config) -> dict[str, float]:
     }
 
 
+def random_walk(env: Environment, num_envs: int, num_steps: int, key: jax.Array) -> jax.Array:
+    """Random actions in many mazes; the observations are summed so that the compiler cannot leave them out."""
+    key_reset, key_noise, key_action = jax.random.split(key, 3)
+    stream = stream_reset(env, jax.vmap(env.draw)(jax.random.split(key_reset, num_envs)), num_envs)
+    noise = jax.vmap(jax.vmap(env.draw))(jax.random.split(key_noise, (num_steps, num_envs)))
+    actions = jax.random.randint(key_action, (num_steps, num_envs), 0, env.spec.num_actions)
+
+    def step(stream: Stream, inputs: tuple) -> tuple[Stream, jax.Array]:
+        stream, timestep = stream_step(env, stream, *inputs)
+        return stream, jnp.sum(timestep.obs)
+
+    return jax.lax.scan(step, stream, (actions, noise))[1].sum()
+
+
 def maze_steps_per_second(num_envs: int = 1024, num_steps: int = 500) -> float:
     """The compiled maze under a random policy."""
     env = envs.make("maze/brownian")
-
-    def run(key: jax.Array) -> jax.Array:
-        key_reset, key_noise, key_action = jax.random.split(key, 3)
-        stream = stream_reset(env, jax.vmap(env.draw)(jax.random.split(key_reset, num_envs)), num_envs)
-        noise = jax.vmap(jax.vmap(env.draw))(jax.random.split(key_noise, (num_steps, num_envs)))
-        actions = jax.random.randint(key_action, (num_steps, num_envs), 0, env.spec.num_actions)
-
-        def step(stream: Stream, inputs: tuple) -> tuple[Stream, jax.Array]:
-            stream, timestep = stream_step(env, stream, *inputs)
-            return stream, jnp.sum(timestep.obs)  # summed so that the compiler cannot leave the observations out
-
-        return jax.lax.scan(step, stream, (actions, noise))[1].sum()
-
-    return num_envs * num_steps / seconds_per_call(jax.jit(run), jax.random.key(0))
+    run = jax.jit(lambda key: random_walk(env, num_envs, num_steps, key))
+    return num_envs * num_steps / seconds_per_call(run, jax.random.key(0))
 
 
 def pycolab_steps_per_second(num_steps: int = 2000) -> float:
@@ -107,16 +109,16 @@ def pycolab_steps_per_second(num_steps: int = 2000) -> float:
 
 def on_one_core(function_name: str) -> float:
     """Calls a function of this file in a process that has one core."""
-    code = f"from curiax import bench; print(bench.{function_name}())"
+    core = min(os.sched_getaffinity(0))
+    # Set in the new process, before JAX makes its threads; between fork and exec it might deadlock.
+    code = f"import os; os.sched_setaffinity(0, [{core}]); from curiax import bench; print(bench.{function_name}())"
     flags = os.environ.get("XLA_FLAGS", "") + " --xla_cpu_multi_thread_eigen=false"
-    core = {min(os.sched_getaffinity(0))}
     done = subprocess.run(
         [sys.executable, "-c", code],
         env=os.environ | {"XLA_FLAGS": flags},
         capture_output=True,
         text=True,
         check=True,
-        preexec_fn=lambda: os.sched_setaffinity(0, core),
     )
     return float(done.stdout.split()[-1])
 

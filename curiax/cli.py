@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import io
 import re
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -63,7 +64,7 @@ class ListCommand:
     """envs or methods"""
 
 
-def parse(command: type[Command], args: list[str], name: str, default: Command = tyro.MISSING) -> Command:
+def parse(command: type[Command], args: list[str], name: str, default: Command = tyro.MISSING_NONPROP) -> Command:
     """tyro, its boxed message folded into one line."""
     message = io.StringIO()
     try:
@@ -80,9 +81,8 @@ def one_line(boxed: str) -> str:
     text = re.sub(r"[─│╭╮╰╯]+", " ", boxed)
     text = re.split(r"For full helptext|Argument helptext", text)[0]
     words = " ".join(text.split())
-    return re.sub(
-        r"^(Unrecognized options|Value error|Invalid choice|Parsing error|Required options) (?=\S)", "", words
-    )
+    titles = "Unrecognized options|Value error|Invalid choice|Parsing error|Required options|Missing argument"
+    return re.sub(rf"^({titles}) (?=\S)", "", words)
 
 
 def preset_of(args: list[str]) -> Config:
@@ -155,15 +155,16 @@ COMMANDS: dict[str, Callable[[list[str], Console], int]] = {
 
 
 def use_compilation_cache() -> None:
-    """Compiled programs are kept between processes, where JAX has not been told of another place."""
+    """Compiled programs are kept between processes, as the environment says or else in the user's cache."""
     import os
 
     import jax
 
-    if not os.environ.get("JAX_COMPILATION_CACHE_DIR"):
-        cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "curiax" / "jax"
-        jax.config.update("jax_compilation_cache_dir", str(cache))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
+    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "curiax" / "jax"
+    settings = {"jax_compilation_cache_dir": str(cache), "jax_persistent_cache_min_compile_time_secs": 0.5}
+    for name, value in settings.items():
+        if not os.environ.get(name.upper()):
+            jax.config.update(name, value)
 
 
 def main(args: list[str] | None = None) -> int:
@@ -179,6 +180,9 @@ def main(args: list[str] | None = None) -> int:
     except UserError as error:
         print(f"curiax: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:  # before training began, or the second one
+        print("curiax: interrupted", file=sys.stderr)
+        return 128 + signal.SIGINT
 
 
 if __name__ == "__main__":

@@ -11,17 +11,20 @@ from typing import Any
 
 import jax
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
+from jax.interpreters.partial_eval import dce_jaxpr
 
 
 def matmul_flops(function: Callable, *args: Any) -> int:
-    return _count(jax.make_jaxpr(function)(*args).jaxpr)
+    jaxpr = jax.make_jaxpr(function)(*args).jaxpr
+    live, _ = dce_jaxpr(jaxpr, [True] * len(jaxpr.outvars))  # without what no output depends on, in loops too
+    return _count(live)
 
 
 def _count(jaxpr: Jaxpr) -> int:
     names: dict[Any, Any] = {}  # a variable -> the first variable that holds the same value
     seen: dict[Any, Any] = {}  # an equation -> the outputs of its first occurrence
     total = 0
-    for equation in _live(jaxpr):
+    for equation in jaxpr.eqns:
         inputs = tuple(names.get(v, v) if not isinstance(v, Literal) else str(v) for v in equation.invars)
         identity = (equation.primitive.name, inputs, str(equation.params))
         if identity in seen:
@@ -30,17 +33,6 @@ def _count(jaxpr: Jaxpr) -> int:
         seen[identity] = equation.outvars
         total += _equation_flops(equation)
     return total
-
-
-def _live(jaxpr: Jaxpr) -> list[Any]:
-    """The equations on which an output depends."""
-    needed = {v for v in jaxpr.outvars if not isinstance(v, Literal)}
-    live = []
-    for equation in reversed(jaxpr.eqns):
-        if needed.intersection(equation.outvars):
-            needed.update(v for v in equation.invars if not isinstance(v, Literal))
-            live.append(equation)
-    return live[::-1]
 
 
 def _equation_flops(equation: Any) -> int:

@@ -137,14 +137,14 @@ def learner_loss(
     returns = vtrace_returns(
         popart.unnormalise(state.popart, value), (1 - vmpo.discount) * reward, discount, valid, vmpo.lambda_
     )
-    target = popart.normalise(state.popart, returns)
-    advantage = target - value[:-1]  # in units of the returns' scale
+    value_error = popart.normalise(state.popart, returns) - value[:-1]
+    advantage = state.popart.scale * value_error  # G − V
     policy = vmpo_losses(
         vmpo, params.duals, agent.policy(belief[:-1]), trajectory.logits, trajectory.action, advantage, valid
     )
     losses = curious.losses | {
         "policy": Masked(policy.policy, jnp.ones_like(valid)),
-        "value": Masked(jnp.square(advantage), valid),
+        "value": Masked(jnp.square(value_error), valid),
         "entropy": Masked(-policy.entropy, valid),
     }
     means = {name: masked_mean(loss) for name, loss in losses.items()}
@@ -152,7 +152,8 @@ def learner_loss(
     total = jnp.sum(jnp.stack([weights[name] * mean for name, mean in means.items()]))
     metrics = {f"loss/{name}": mean for name, mean in means.items()} | curious.metrics
     metrics |= {"entropy": jnp.mean(policy.entropy, where=valid), "kl": jnp.mean(policy.kl, where=valid)}
-    metrics |= step_metrics(trajectory, curious.error, intrinsic)
+    errors = {"error": Masked(curious.error, valid)} | curious.diagnostics
+    metrics |= step_metrics(trajectory, errors, intrinsic)
     return total, Scored(bonus, returns, intrinsic, jax.lax.stop_gradient(metrics))
 
 
@@ -187,14 +188,16 @@ def masked_mean(loss: Masked) -> Float[Array, ""]:
     return jnp.sum(jnp.where(loss.mask, loss.value, 0.0)) / jnp.maximum(weight.sum(), 1.0)
 
 
-def step_metrics(trajectory: Trajectory, error: Float[Array, "T B"], intrinsic: Float[Array, "T B"]) -> Metrics:
+def step_metrics(trajectory: Trajectory, errors: dict[str, Masked], intrinsic: Float[Array, "T B"]) -> Metrics:
     """What the agent did. Sums come with their counts as "name/sum" and "name/count": a ratio of sums is exact over
     any number of updates."""
     valid = trajectory.valid
     noise = trajectory.info["noise"] & valid
     ended = trajectory.last[1:]
     metrics = ratio("noise_dwell", noise.astype(jnp.float32), valid)
-    metrics |= ratio("error_on_noise", error, noise) | ratio("error_elsewhere", error, valid & ~noise)
+    for name, error in errors.items():
+        metrics |= ratio(f"{name}_on_noise", error.value, error.mask & noise)
+        metrics |= ratio(f"{name}_elsewhere", error.value, error.mask & ~noise)
     metrics |= ratio("intrinsic_reward", intrinsic, valid)
     for name, value in trajectory.episode.items():
         metrics |= ratio(name, value, ended)
@@ -210,4 +213,4 @@ def ratio(name: str, value: Float[Array, "T B"], mask: Bool[Array, "T B"]) -> Me
 
 def gradient_norms(grads: LearnerParams) -> Metrics:
     named = {"agent": grads.agent, "curiosity": grads.curiosity, "critic": grads.critic}
-    return {f"gradient/{name}": optax.global_norm(part) for name, part in named.items()}
+    return {f"gradient/{name}": optax.tree.norm(part) for name, part in named.items()}

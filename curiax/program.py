@@ -51,16 +51,18 @@ def run_training(config: Config, directory: Path | None, fresh: bool, console: C
 
 def _run(run: Run, console: Console) -> int:
     config = run.config
-    console.print(f"{config.env}  {config.curiosity}  seed {config.seed}  {config.preset}  →  {run.directory}")
+    title = f"{config.env}  {config.curiosity}  seed {config.seed}  {config.preset}  →  {run.directory}"
+    console.print(title, markup=False)
     state = run.restore(initial_state(config))
     for note in run.notes:
-        console.print(note)
+        console.print(note, markup=False)
     if state is not None:
         console.print(f"going on from update {int(state.num_updates):,} of {config.num_updates:,}")
     if run.done:
         console.print(f"already done: {describe(run)}")
         return 0
 
+    num_updates = 0 if state is None else int(state.num_updates)
     before, started = run.seconds, time.perf_counter()
     with polite_stop() as stop, Display(config, console) as display:
         for row in train(config, state):
@@ -70,15 +72,16 @@ def _run(run: Run, console: Console) -> int:
                 )
             run.log(row.num_updates, row.metrics, before + time.perf_counter() - started)
             display.show(row.num_updates, row.metrics)
-            finished = row.num_updates >= config.num_updates
-            if finished or stop.signal or row.num_updates % config.checkpoint_every < config.log_every:
+            num_updates = row.num_updates
+            finished = num_updates >= config.num_updates
+            if finished or stop.signal or num_updates % config.checkpoint_every < config.log_every:
                 run.save(row.state)
-            if stop.signal and not finished:
+            if stop.signal:
                 break
-    if stop.signal and not finished:
-        console.print(f"saved at update {row.num_updates:,}; the same command goes on from here")
+    if stop.signal and num_updates < config.num_updates:
+        console.print(f"saved at update {num_updates:,}; the same command goes on from here")
         return 128 + stop.signal
-    run.finish({"update": row.num_updates})
+    run.finish({"update": num_updates})
     console.print(describe(run))
     return 0
 

@@ -9,6 +9,7 @@ DONE          the run is whole
 
 import csv
 import fcntl
+import hashlib
 import json
 import math
 import os
@@ -37,25 +38,40 @@ class Run:
         self.directory = directory
         self.config = config
         self.notes: list[str] = []  # what happened on the way that the user should know
+        self._events: SummaryWriter | None = None
         try:
-            if fresh and directory.exists():
-                self.notes.append(f"the earlier run is kept in {set_aside(directory)}")
-            directory.mkdir(parents=True, exist_ok=True)
-            self._refuse_foreign()
-            self._lock = lock(directory / "lock")
-            write_atomically(directory / "config.json", json.dumps(to_dict(config), indent=2) + "\n")
+            self._open(fresh)
         except OSError as error:
             raise UserError(f"{directory}: cannot be written ({error.strerror or error})") from None
+
+    def _open(self, fresh: bool) -> None:
+        directory, config = self.directory, self.config
+        directory.mkdir(parents=True, exist_ok=True)
+        self._refuse_foreign()
+        if not fresh:
+            self._refuse_other_config()
+        self._lock = lock(directory / "lock")
+        if fresh and (directory / "config.json").exists():
+            self.notes.append(f"the earlier run is kept in {set_aside(directory)}")
+            self._lock.close()  # it went with the earlier run
+            directory.mkdir()
+            self._lock = lock(directory / "lock")
+        write_atomically(directory / "config.json", json.dumps(to_dict(config), indent=2) + "\n")
         self._metrics = MetricsFile(directory / "metrics.csv")
-        self._events: SummaryWriter | None = None
         self._checkpoints = checkpoint_manager(directory, config.keep_checkpoints)
+        if not self.done:  # it was made longer
+            (directory / "DONE").unlink(missing_ok=True)
 
     def _refuse_foreign(self) -> None:
-        """A directory of someone else's, or of a run with another config, is left alone."""
-        path = self.directory / "config.json"
-        if not path.exists():
-            if any(entry.name != "lock" for entry in self.directory.iterdir()):
-                raise UserError(f"{self.directory}: holds files but no config.json; not a run of curiax, left alone")
+        """A directory of someone else's is left alone."""
+        names = {entry.name for entry in self.directory.iterdir()}
+        begun = {"lock", "config.json.part"}  # what a run has that was killed as it began
+        if "config.json" not in names and not names <= begun:
+            raise UserError(f"{self.directory}: holds files but no config.json; not a run of curiax, left alone")
+
+    def _refuse_other_config(self) -> None:
+        """A run that was made with another config is left alone."""
+        if not (self.directory / "config.json").exists():
             return
         saved = read_config(self.directory)
         changes = differences(to_dict(saved), to_dict(self.config))
@@ -79,13 +95,17 @@ class Run:
 
     def restore(self, initial: LearnerState) -> LearnerState | None:
         """The newest whole checkpoint, or None. A damaged one is passed over, and said so."""
-        for step in sorted(self._checkpoints.all_steps(), reverse=True):
+        steps = sorted(self._checkpoints.all_steps(), reverse=True)
+        for step, before in zip(steps, [*steps[1:], None], strict=False):
             try:
+                verify(self._checkpoint(step))  # Orbax meets a damaged file with pages of tracebacks, or not at all
                 return restore_checkpoint(self._checkpoints, step, initial)
             except Exception as error:  # whatever a damaged file makes Orbax raise
                 reason = str(error).strip().splitlines()[0][:120] if str(error).strip() else type(error).__name__
-                self.notes.append(f"checkpoint {step} is damaged, going back to the one before ({reason})")
-                self._checkpoints.delete(step)
+                instead = "starting from the beginning" if before is None else f"going back to checkpoint {before}"
+                self.notes.append(f"checkpoint {step} is damaged, {instead} ({reason})")
+                set_aside(self._checkpoint(step))
+                self._checkpoints.reload()
         return None
 
     def log(self, num_updates: int, metrics: dict[str, float], seconds: float) -> None:
@@ -106,6 +126,10 @@ class Run:
         step = int(state.num_updates)
         if step not in self._checkpoints.all_steps():
             self._checkpoints.save(step, args=ocp.args.StandardSave(to_arrays(state)))
+            seal(self._checkpoint(step))
+
+    def _checkpoint(self, step: int) -> Path:
+        return self.directory / "checkpoints" / str(step)
 
     def finish(self, summary: dict[str, Any]) -> None:
         write_atomically(self.directory / "DONE", json.dumps(summary, indent=2) + "\n")
@@ -125,7 +149,7 @@ class MetricsFile:
         self._path = path
         self._repair()
         rows = list(read_metrics(path)) if path.exists() else []
-        self._columns = list(rows[0]) if rows else None
+        self._columns = columns(path) if path.exists() else None
         self.last_update = int(rows[-1]["update"]) if rows else 0
         self.last_seconds = rows[-1]["seconds"] if rows else 0.0
         self._file = path.open("a", newline="")
@@ -139,7 +163,7 @@ class MetricsFile:
         if whole < len(content):
             os.truncate(self._path, whole)
 
-    def append(self, row: dict[str, float]) -> bool:
+    def append(self, row: dict[str, int | float]) -> bool:
         if row["update"] <= self.last_update:
             return False
         text = ""
@@ -156,7 +180,7 @@ class MetricsFile:
         self._file.close()
 
 
-def number(value: float) -> str:
+def number(value: int | float) -> str:
     """Shortest text that reads back as the same number; empty for NaN."""
     return str(value) if isinstance(value, int) else "" if math.isnan(value) else repr(float(value))
 
@@ -166,6 +190,12 @@ def read_metrics(path: Path) -> Iterator[dict[str, float]]:
     with path.open(newline="") as file:
         for row in csv.DictReader(file):
             yield {name: float(value) if value else float("nan") for name, value in row.items()}
+
+
+def columns(path: Path) -> list[str] | None:
+    """The first line of a metrics.csv, if it has one."""
+    with path.open(newline="") as file:
+        return next(csv.reader(file), None)
 
 
 def read_config(directory: Path) -> Config:
@@ -216,6 +246,25 @@ def restore_checkpoint(manager: Any, step: int, like: LearnerState) -> LearnerSt
     import orbax.checkpoint as ocp
 
     return from_arrays(manager.restore(step, args=ocp.args.StandardRestore(to_arrays(like))), like)
+
+
+def seal(directory: Path) -> None:
+    """Notes what is in a directory, so that damage can be seen."""
+    write_atomically(directory / "sha256", digest(directory))
+
+
+def verify(directory: Path) -> None:
+    """Raises if the directory has changed since it was sealed. A kill may have come between writing and sealing."""
+    if (directory / "sha256").exists() and (directory / "sha256").read_text() != digest(directory):
+        raise ValueError("its files are not as they were written")
+
+
+def digest(directory: Path) -> str:
+    total = hashlib.sha256()
+    for path in sorted(path for path in directory.rglob("*") if path.is_file() and path.stem != "sha256"):
+        with path.open("rb") as file:
+            total.update(f"{path.relative_to(directory)}\n".encode() + hashlib.file_digest(file, "sha256").digest())
+    return total.hexdigest()
 
 
 def write_atomically(path: Path, text: str) -> None:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Bool
 
 from curiax import envs
 from curiax.config import Config
@@ -44,7 +45,18 @@ def interval(learner: Learner, num_updates: int, state: LearnerState) -> tuple[L
         return learner.update(state)
 
     state, metrics = jax.lax.scan(body, state, None, length=num_updates)
-    return state, jax.tree.map(lambda x: jnp.sum(x, axis=0), metrics)
+    counted = until_bad(metrics)
+    return state, jax.tree.map(lambda x: jnp.sum(jnp.where(counted, x, 0), axis=0), metrics)
+
+
+def until_bad(metrics: Metrics) -> Bool[Array, " N"]:
+    """False after the first of N updates in which a loss is not finite: from there it spreads to all others."""
+    finite = jnp.stack([jnp.isfinite(metrics[name]) for name in metrics if watched(name)]).all(axis=0)
+    return jnp.concatenate([jnp.ones(1, bool), jnp.cumprod(finite[:-1]).astype(bool)])
+
+
+def watched(name: str) -> bool:
+    return name.startswith(("loss/", "gradient/"))
 
 
 def summarise(metrics: Metrics, config: Config) -> dict[str, float]:
@@ -61,6 +73,12 @@ def summarise(metrics: Metrics, config: Config) -> dict[str, float]:
 
 
 def bad_loss(metrics: dict[str, float]) -> str | None:
-    """The name of the first loss or gradient that is not a finite number."""
-    watched = (name for name in metrics if name.startswith(("loss/", "gradient/")))
-    return next((name for name in watched if not np.isfinite(metrics[name])), None)
+    """The name of the loss or gradient that is not a finite number; of several, the one the others follow from."""
+    bad = [name for name in metrics if watched(name) and not np.isfinite(metrics[name])]
+    return min(bad, key=_place_downstream, default=None)
+
+
+def _place_downstream(name: str) -> int:
+    """The curiosity's losses come first: they make the rewards, which value and then policy learn from."""
+    later = ("loss/value", "loss/policy", "loss/entropy", "gradient/")
+    return next((place for place, start in enumerate(later, 1) if name.startswith(start)), 0)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).parents[1]
 ROWS, COLUMNS = 24, 80
 UP, DOWN, RIGHT, LEFT = (b"\x1bO" + letter for letter in (b"A", b"B", b"C", b"D"))
-PATIENCE = 30  # seconds
+PATIENCE = 120  # seconds; a busy machine is slow to start a program
 
 
 class Terminal(NamedTuple):

@@ -4,9 +4,10 @@ import hypothesis.strategies as st
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from curiax.curiosity.base import cosine_distance, credit, squared_distance, valid_pairs
 from hypothesis import given, settings
 from hypothesis.extra.numpy import arrays
+
+from curiax.curiosity.base import cosine_distance, credit, squared_distance, valid_pairs
 
 
 def slow_pairs(last, horizon):

@@ -95,12 +95,12 @@ def test_return_and_length_are_of_the_episode_and_start_over():
 
 def test_ages_are_staggered_so_that_episodes_do_not_end_together():
     streams, _ = run(counter(), 4, LIMIT)
-    assert streams[0].age.tolist() == [0, 2, 4, 6]
+    assert streams[0].limit.tolist() == [8, 6, 4, 2]
     assert np.stack([stream.last for stream in streams]).sum(axis=1).max() == 1
 
 
 def test_environments_of_a_batch_are_reset_one_by_one():
-    streams, _ = run(counter(), 2, 5)  # the second starts at age 4, so it alone has ended after 4 steps
+    streams, _ = run(counter(), 2, 5)  # the second is cut short after 4 steps, so it alone has ended
     np.testing.assert_allclose(streams[5].obs[:, 0], [5, 0.05])
 
 

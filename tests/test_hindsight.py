@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+
 from curiax import curiosity as curiosities
 from curiax.agent.policy import believe, make_agent
 from curiax.config import Config, NetworkConfig, WorldConfig
@@ -20,8 +21,8 @@ from curiax.types import Agent, EnvSpec, Experience
 T, B = 6, 4
 SPEC = EnvSpec("none", observation_shape=(3,), num_actions=2, time_limit=100)
 CONFIG = Config(
-    network=NetworkConfig(encoder_hidden=(5,), embedding=4, action_embedding=3, belief=4, head_hidden=(3,)),
-    world=WorldConfig(horizon=2, hidden=(6, 5), shortcut=False, latent=3, noise=2, side_share=1.0),
+    network=NetworkConfig(encoder_hidden=(), embedding=4, action_embedding=3, belief=4, head_hidden=(3,)),
+    world=WorldConfig(horizon=2, hidden=(5,), shortcut=False, latent=3, noise=2, contrast_share=1.0, side_share=1.0),
 )
 KEY = jax.random.key(7)
 QUICK = {"xla_backend_optimization_level": 0}  # compiling these programs is what costs, not running them
@@ -72,15 +73,15 @@ def make_batch():
 BATCH = make_batch()
 
 
-def score_world(config: Config, world: World, key):
-    obs, first, action, valid, belief = BATCH
+def score_world(config: Config, world: World, key, obs=BATCH[0]):
+    _, first, action, valid, belief = BATCH
     belief = believe(world.agent, belief, obs, jnp.concatenate([action[:1], action]), first)
     experience = Experience(obs, action, valid, belief, world.agent.action_embedding[action])
     return curiosities.make(config, SPEC).score(world.params, world.critic, world.targets, experience, key)
 
 
-def weighted_loss(world: World, config: Config, weights, key):
-    output = score_world(config, world, key)
+def weighted_loss(world: World, config: Config, weights, key, obs):
+    output = score_world(config, world, key, obs)
     return sum(weights[name] * masked_mean(output.losses[name]) for name in LOSSES), output
 
 
@@ -91,11 +92,11 @@ differentiate = jax.jit(jax.grad(weighted_loss, has_aux=True), static_argnums=1,
 def gradient(name, config=CONFIG) -> World:
     """The gradient of one loss alone, by everything."""
     weights = {other: jnp.float32(other == name) for other in LOSSES}
-    return differentiate(make_world(config), config, weights, KEY)[0]
+    return differentiate(make_world(config), config, weights, KEY, BATCH[0])[0]
 
 
-def evaluate(world, config=CONFIG, key=KEY):
-    return differentiate(world, config, {name: jnp.float32(0) for name in LOSSES}, key)[1]
+def evaluate(world, config=CONFIG, key=KEY, obs=BATCH[0]):
+    return differentiate(world, config, {name: jnp.float32(0) for name in LOSSES}, key, obs)[1]
 
 
 def parts(world: World) -> dict[str, Any]:
@@ -127,7 +128,7 @@ def trained(gradient: World) -> set[str]:
 
 
 def descend(world: World, gradient: World, size=0.05) -> World:
-    return jax.tree.map(lambda x, g: x - size * g, world, gradient)
+    return jax.tree.map(lambda x, g: jnp.asarray(np.asarray(x) - size * np.asarray(g)), world, gradient)
 
 
 @pytest.mark.parametrize("form", ["separable", "concat"])
@@ -233,26 +234,45 @@ def test_the_steps_are_drawn_anew_each_time():
     assert sample_steps(KEY, 8, 0.0).shape == (1,)
 
 
-@pytest.mark.parametrize(
-    ("method", "part", "loss"),
-    [("byol-hindsight", "reconstructor", "reconstruction"), ("byol-explore", "predictor", "prediction")],
-)
-def test_outputs_are_l2_normalised(method, part, loss):
-    config = replace(CONFIG, curiosity=method)
-    world = make_world(config)
+def test_terminal_step_does_not_see_the_next_episode():
+    # Observation 3 of the first trajectory is final, 4 is the first of the next episode, step 3 is the reset.
+    world = make_world()
+    obs = np.array(BATCH[0])
+    obs[4, 0] += 3.0
+    before, after = evaluate(world), evaluate(world, obs=jnp.asarray(obs))
+    assert before.error[3, 0] == after.error[3, 0] == 0
+    unchanged = np.isclose(before.error, after.error, rtol=1e-5)
+    np.testing.assert_array_equal(unchanged[:, 0], [True, True, True, True, False, False])
+    assert unchanged[:, 1:].all() and np.all(before.error[:3, 0] > 0)
+    for name in ("reconstruction", "invariance"):  # pairs that start before the end, and the other trajectories
+        old, new = (np.where(output.losses[name].mask, output.losses[name].value, 0) for output in (before, after))
+        np.testing.assert_allclose(new[:, :4], old[:, :4], rtol=1e-4, atol=1e-5)
+
+
+def lengthen(mlp):
+    """The same network, its output seven times as long."""
+    last = jax.tree.map(lambda leaf: jnp.asarray(7 * np.asarray(leaf)), mlp.layers[-1])
+    return eqx.tree_at(lambda mlp: mlp.layers[-1], mlp, last)
+
+
+def test_reconstructions_are_l2_normalised():
+    world = make_world()
     measure = world.params[1]
-    last = jax.tree.map(lambda leaf: 7.0 * leaf, measure[part].layers[-1])
-    longer = eqx.tree_at(lambda mlp: mlp.layers[-1], measure[part], last)
-    scaled = world._replace(params=(world.params[0], measure | {part: longer}))
-    output = score(config, world, KEY)
-    np.testing.assert_allclose(score(config, scaled, KEY).error, output.error, rtol=1e-4, atol=1e-5)
-    error = output.losses[loss].value
+    longer = world._replace(params=((), measure | {"reconstructor": lengthen(measure["reconstructor"])}))
+    output = evaluate(world)
+    np.testing.assert_allclose(evaluate(longer).error, output.error, rtol=1e-4, atol=1e-5)
+    error = output.losses["reconstruction"].value
     assert error.min() >= 0 and error.max() <= 4 + 1e-5 and error.std() > 0.1
 
 
-def test_targets_are_l2_normalised():
-    world = make_world(replace(CONFIG, curiosity="byol-explore"))
-    last = jax.tree.map(lambda leaf: 7.0 * leaf, world.targets.mlp.layers[-1])
-    longer = world._replace(targets=eqx.tree_at(lambda encoder: encoder.mlp.layers[-1], world.targets, last))
+def test_predictions_and_targets_are_l2_normalised():
     config = replace(CONFIG, curiosity="byol-explore")
-    np.testing.assert_allclose(score(config, longer, KEY).error, score(config, world, KEY).error, rtol=1e-4, atol=1e-5)
+    world = make_world(config)
+    measure = world.params[1]
+    longer = world._replace(params=((), measure | {"predictor": lengthen(measure["predictor"])}))
+    longer_target = eqx.tree_at(lambda world: world.targets.mlp, world, lengthen(world.targets.mlp))
+    output = score(config, world, KEY)
+    for other in (longer, longer_target):
+        np.testing.assert_allclose(score(config, other, KEY).error, output.error, rtol=1e-4, atol=1e-5)
+    error = output.losses["prediction"].value
+    assert error.min() >= 0 and error.max() <= 4 + 1e-5 and error.std() > 0.1

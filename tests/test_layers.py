@@ -15,6 +15,7 @@ MAX_LINES = 350
 # `curiax/__init__.py` is the public face: it may import from all, and nothing imports from it.
 LAYERS = (
     "errors",
+    "suggest",
     "types",
     "config",
     "envs",
@@ -24,11 +25,13 @@ LAYERS = (
     "learner",
     "runs",
     "train",
+    "program",
     "distributed",
     "evaluate",
     "studies",
     "report",
     "theory",
+    "flops",
     "bench",
     "cli",
 )

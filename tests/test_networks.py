@@ -4,18 +4,24 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from curiax.agent.networks import GRU, MLP, LayerNorm, Linear, VectorEncoder, normalise
+
+from curiax.agent.gru import GRU
+from curiax.agent.networks import MLP, LayerNorm, Linear, VectorEncoder, normalise
 
 NUM_STEPS, BATCH, NUM_IN, SIZE = 5, 3, 2, 4
+
+
+def normal(rng, shape):
+    return jnp.asarray(rng.standard_normal(shape), jnp.float32)
 
 
 def set_linear(linear: Linear, weight, bias) -> Linear:
     return eqx.tree_at(lambda module: (module.weight, module.bias), linear, (jnp.array(weight), jnp.array(bias)))
 
 
-def small_mlp(layer_norm: bool) -> MLP:
+def small_mlp(layer_norm: bool = False, shortcut: bool = False) -> MLP:
     """Two inputs, two hidden units, one output."""
-    mlp = MLP(2, (2,), 1, jax.random.key(0), layer_norm)
+    mlp = MLP(2, (2,), 1, jax.random.key(0), layer_norm, shortcut)
     first = set_linear(mlp.layers[0], [[1.0, -1.0], [2.0, 0.0]], [0.0, 0.5])
     last = set_linear(mlp.layers[1], [[2.0], [-3.0]], [1.0])
     return eqx.tree_at(lambda module: module.layers, mlp, (first, last))
@@ -23,13 +29,15 @@ def small_mlp(layer_norm: bool) -> MLP:
 
 def sequence():
     """A GRU, a state, inputs, and episodes that begin at different steps; the third goes on from before."""
-    key_gru, key_state, key_inputs = jax.random.split(jax.random.key(1), 3)
+    rng = np.random.default_rng(0)
     first = np.zeros((NUM_STEPS, BATCH), bool)
     first[0, 0] = first[2, 0] = first[3, 1] = True
-    state = jax.random.normal(key_state, (BATCH, SIZE))
-    return GRU(NUM_IN, SIZE, key_gru), state, jax.random.normal(key_inputs, (NUM_STEPS, BATCH, NUM_IN)), jnp.array(first)
+    shapes = jax.eval_shape(lambda: GRU(NUM_IN, SIZE, jax.random.key(0)))
+    gru = jax.tree.map(lambda leaf: normal(rng, leaf.shape), shapes)
+    return gru, normal(rng, (BATCH, SIZE)), normal(rng, (NUM_STEPS, BATCH, NUM_IN)), jnp.array(first)
 
 
+@jax.jit
 def plain_unroll(gru, state, inputs, first):
     """One step after the other, the state replaced by zeros where an episode begins."""
     states = []
@@ -41,13 +49,19 @@ def plain_unroll(gru, state, inputs, first):
 
 def test_mlp_golden():
     # [1, 2] → [5, −0.5] → ReLU [5, 0] → 2·5 + 1 = 11;   [−1, −2] → [−5, 1.5] → [0, 1.5] → −3·1.5 + 1 = −3.5
-    output = small_mlp(layer_norm=False)(jnp.array([[1.0, 2.0], [-1.0, -2.0]]))
+    output = small_mlp()(jnp.array([[1.0, 2.0], [-1.0, -2.0]]))
     np.testing.assert_allclose(output, [[11.0], [-3.5]])
 
 
 def test_mlp_normalises_before_the_relu():
     # [5, −0.5] → centred ±2.75, variance 2.75² → [1, −1] → ReLU [1, 0] → 2 + 1 = 3
     np.testing.assert_allclose(small_mlp(layer_norm=True)(jnp.array([1.0, 2.0])), [3.0], rtol=1e-5)
+
+
+def test_a_shortcut_adds_a_linear_map_of_the_input():
+    # 11 as above, and 1·1 + 2·10 = 21
+    mlp = eqx.tree_at(lambda module: module.shortcut, small_mlp(shortcut=True), jnp.array([[1.0], [10.0]]))
+    np.testing.assert_allclose(mlp(jnp.array([1.0, 2.0])), [32.0])
 
 
 def test_layer_norm_golden():
@@ -63,10 +77,10 @@ def test_layer_norm_of_a_constant_is_the_shift():
 
 
 def test_networks_act_on_the_last_axis_alone():
-    mlp = MLP(2, (3,), 2, jax.random.key(0), layer_norm=True)
-    inputs = jax.random.normal(jax.random.key(1), (2, 3, 2))
-    rows = jnp.stack([mlp(row) for row in inputs.reshape(6, 2)])
-    np.testing.assert_allclose(mlp(inputs).reshape(6, 2), rows, rtol=1e-5)
+    mlp, inputs = small_mlp(layer_norm=True), normal(np.random.default_rng(0), (2, 3, 2))
+    apply = jax.jit(lambda mlp, x: mlp(x))
+    rows = [apply(mlp, row) for row in inputs.reshape(6, 2)]
+    np.testing.assert_allclose(apply(mlp, inputs).reshape(6, 1), rows, rtol=1e-5)
 
 
 def test_encoder_is_its_mlp_of_the_flat_observation():
@@ -91,10 +105,11 @@ def test_unroll_is_the_step_repeated_with_resets():
 
 def test_the_gradient_of_unroll_is_that_of_the_plain_loop():
     gru, state, inputs, first = sequence()
-    weight = jax.random.normal(jax.random.key(2), (NUM_STEPS, BATCH, SIZE))
+    weight = normal(np.random.default_rng(1), (NUM_STEPS, BATCH, SIZE))
 
     def gradient(unroll):
-        return jax.grad(lambda *args: jnp.sum(weight * unroll(*args, first)), argnums=(0, 1, 2))(gru, state, inputs)
+        loss = jax.grad(lambda *args: jnp.sum(weight * unroll(*args, first)), argnums=(0, 1, 2))
+        return jax.jit(loss)(gru, state, inputs)
 
     fast, plain = gradient(GRU.unroll), gradient(plain_unroll)
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5), fast, plain)
@@ -106,14 +121,15 @@ def test_the_gradient_of_unroll_agrees_with_finite_differences():
     def total(inputs):
         return jnp.sum(jnp.square(gru.unroll(state, inputs, first)))
 
-    direction, size = jax.random.normal(jax.random.key(3), inputs.shape), 1e-2
-    difference = (total(inputs + size * direction) - total(inputs - size * direction)) / (2 * size)
-    np.testing.assert_allclose(jnp.vdot(jax.grad(total)(inputs), direction), difference, rtol=1e-2)
+    direction, size = normal(np.random.default_rng(1), inputs.shape), 1e-2
+    ahead, behind = (jax.jit(total)(inputs + step * direction) for step in (size, -size))
+    slope = np.vdot(jax.jit(jax.grad(total))(inputs), direction)
+    np.testing.assert_allclose(slope, (ahead - behind) / (2 * size), rtol=1e-2)
 
 
 def test_nothing_is_remembered_across_a_reset():
     gru, state, inputs, first = sequence()
-    before = jax.jacobian(lambda state: gru.unroll(state, inputs, first))(state)  # [T, B, h, B, h]
+    before = jax.jit(jax.jacrev(lambda state: gru.unroll(state, inputs, first)))(state)  # [T, B, h, B, h]
     reach = np.abs(np.diagonal(before, axis1=1, axis2=3)).max(axis=(1, 2)) > 0  # [T, B]
     expected = np.ones((NUM_STEPS, BATCH), bool)
     expected[:, 0] = False  # begins at step 0

@@ -11,20 +11,16 @@ from terminal import DOWN, LEFT, RIGHT, ROOT, UP, leave, left_the_screen, press,
 
 from curiax.envs import maze, play
 
-# The program takes the pseudo-terminal for its own, so that Ctrl-C reaches it, and reports errors as `curiax` does.
+# `curiax play`, which takes the pseudo-terminal for its own so that Ctrl-C reaches it.
 PROGRAM = """
 import fcntl, sys, termios
-from curiax.envs import play, pycolab
-from curiax.errors import UserError
+from curiax.cli import main
 if sys.stdin.isatty():
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-if "broken" in sys.argv:
-    pycolab.PycolabMaze.step = None
-try:
-    play.play(sys.argv[1], seed=0)
-except UserError as error:
-    print(error, file=sys.stderr)
-    sys.exit(2)
+if sys.argv[2:] == ["broken"]:
+    from curiax.envs.pycolab import PycolabMaze
+    PycolabMaze.step = None
+sys.exit(main(["play", sys.argv[1]]))
 """
 COMMAND = [sys.executable, "-c", PROGRAM]
 LAYOUT = maze.parse(maze.MAP)
@@ -74,7 +70,7 @@ def test_keys_move_the_agent_and_q_leaves_the_terminal_as_it_was():
 
 def test_staying_shows_the_noise_of_the_seed_in_its_panel():
     expected = [noise.pixels for noise in itertools.islice(play.noises("on-demand", 0), 3)]
-    with terminal(*COMMAND, "on-demand") as pty:
+    with terminal(*COMMAND, "maze/on-demand") as pty:
         assert panel(see(pty, "step 0 of 500"), "noise") == [[" ."] * 5] * 5
         shown = panel(press(pty, b" ", "step 1 of 500"), "noise")
         np.testing.assert_array_equal(np.array(shown) == "  ", expected[1])
@@ -82,7 +78,7 @@ def test_staying_shows_the_noise_of_the_seed_in_its_panel():
 
 
 def test_an_episode_ends_at_its_time_limit_and_the_next_starts():
-    with terminal(*COMMAND, "brownian") as pty:
+    with terminal(*COMMAND, "maze/brownian") as pty:
         see(pty, "step 0 of 500")
         press(pty, b"a" + b" " * 499, "step 500 of 500", "episode 1", "over")
         lines = press(pty, LEFT, "step 0 of 500", "episode 2")
@@ -91,7 +87,7 @@ def test_an_episode_ends_at_its_time_limit_and_the_next_starts():
 
 
 def test_ctrl_c_leaves_the_terminal_as_it_was():
-    with terminal(*COMMAND, "baseline") as pty:
+    with terminal(*COMMAND, "maze/baseline") as pty:
         press(pty, b"", "step 0 of 500")
         os.write(pty.controller, b"\x03")
         assert leave(pty) == 0
@@ -99,7 +95,7 @@ def test_ctrl_c_leaves_the_terminal_as_it_was():
 
 
 def test_an_error_leaves_the_terminal_as_it_was():
-    with terminal(*COMMAND, "baseline", "broken") as pty:
+    with terminal(*COMMAND, "maze/baseline", "broken") as pty:
         see(pty, "step 0 of 500")
         os.write(pty.controller, b" ")
         assert leave(pty) == 1
@@ -110,22 +106,22 @@ def test_an_error_leaves_the_terminal_as_it_was():
 @pytest.mark.parametrize(
     ("arguments", "options", "message"),
     [
-        (["baseline"], {"rows": 20}, "play needs a terminal of 73 columns and 23 rows; this one has 80 and 20"),
-        (["baseline"], {"columns": 60}, "play needs a terminal of 73 columns and 23 rows; this one has 60 and 24"),
-        (["baseline"], {"term": "dumb"}, "play cannot draw on the terminal TERM=dumb"),
-        (["baseline"], {"term": "nonesuch"}, "play does not know the terminal TERM=nonesuch"),
-        (["browian"], {}, "maze browian: unknown. Did you mean brownian?"),
+        (["maze/baseline"], {"rows": 20}, "play needs a terminal of 73 columns and 23 rows; this one has 80 and 20"),
+        (["maze/baseline"], {"columns": 60}, "play needs a terminal of 73 columns and 23 rows; this one has 60 and 24"),
+        (["maze/baseline"], {"term": "dumb"}, "play cannot draw on the terminal TERM=dumb"),
+        (["maze/baseline"], {"term": "nonesuch"}, "play does not know the terminal TERM=nonesuch"),
+        (["maze/browian"], {}, "environment maze/browian: unknown. Did you mean maze/brownian?"),
     ],
 )
 def test_a_mistake_gets_one_clear_line(arguments, options, message):
     with terminal(*COMMAND, *arguments, **options) as pty:
         assert leave(pty) == 2
         (line,) = pty.output.decode().splitlines()
-        assert line.startswith(message)
+        assert message in line
 
 
 def test_without_a_terminal_there_is_one_clear_line():
-    command = [*COMMAND, "baseline"]
+    command = [*COMMAND, "maze/baseline"]
     done = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "play needs a terminal: run it without pipes or redirection\n"
+    assert done.stderr == "curiax: play needs a terminal: run it without pipes or redirection\n"

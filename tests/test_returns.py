@@ -5,9 +5,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from curiax.agent.returns import vtrace_returns
 from hypothesis import given, settings
 from hypothesis.extra.numpy import arrays
+
+from curiax.agent.returns import vtrace_returns
 
 T, B = 7, 2
 compiled = jax.jit(vtrace_returns, static_argnums=4)
@@ -42,12 +43,14 @@ def streams(draw):
     numbers = st.floats(-2, 2, width=32)
     last = draw(arrays(bool, (T + 1, B)))
     terminated = last[1:] & ~last[:-1] & draw(arrays(bool, (T, B)))
-    values, rewards = draw(arrays(np.float32, (T + 1, B), elements=numbers)), draw(arrays(np.float32, (T, B), elements=numbers))
+    values = draw(arrays(np.float32, (T + 1, B), elements=numbers))
+    rewards = draw(arrays(np.float32, (T, B), elements=numbers))
     return values, rewards, np.where(terminated, 0.0, 0.9), ~last[:-1]
 
 
 def test_returns_golden():
-    # γ = λ = 0.5.  G_2 = 2 + 0.5·4 = 4;  G_1 = 0 + 0.5 (0.5·3 + 0.5·4) = 1.75;  G_0 = 1 + 0.5 (0.5·2 + 0.5·1.75) = 1.9375
+    # γ = λ = 0.5
+    # G_2 = 2 + 0.5·4 = 4;  G_1 = 0 + 0.5 (0.5·3 + 0.5·4) = 1.75;  G_0 = 1 + 0.5 (0.5·2 + 0.5·1.75) = 1.9375
     result = returns(column(1, 2, 3, 4), column(1, 0, 2), np.full((3, 1), 0.5), np.ones((3, 1)), 0.5)
     np.testing.assert_allclose(result, column(1.9375, 1.75, 4.0))
 
@@ -103,5 +106,6 @@ def test_returns_are_those_of_the_episodes_one_by_one(stream, lambda_):
 
 def test_returns_are_targets_and_carry_no_gradient():
     values, rewards, ones = jnp.ones((4, 1)), jnp.ones((3, 1)), jnp.ones((3, 1))
-    gradient = jax.grad(lambda values: jnp.sum(vtrace_returns(values, rewards, ones, rewards > 0, 0.5)))(values)
+    valid = jnp.ones((3, 1), bool)
+    gradient = jax.jit(jax.grad(lambda values: jnp.sum(vtrace_returns(values, rewards, ones, valid, 0.5))))(values)
     np.testing.assert_array_equal(gradient, np.zeros((4, 1)))

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+
 from curiax.agent.vmpo import init_duals, project_duals, vmpo_losses
 from curiax.config import VMPOConfig
 
@@ -28,6 +29,7 @@ def mean_loss(duals, logits, advantage, valid, acting, action, config):
     return jnp.mean(vmpo_losses(config, duals, logits, acting, action, advantage, valid).policy)
 
 
+compute = jax.jit(vmpo_losses, static_argnums=0)
 differentiate = jax.jit(jax.value_and_grad(mean_loss, argnums=(0, 1)), static_argnums=6)
 
 
@@ -112,24 +114,25 @@ def test_masked_steps_count_as_if_they_were_not_there():
 
 
 def test_kl_golden_and_zero_where_policies_agree():
-    losses = vmpo_losses(CONFIG, duals(), LOGITS, ACTING, ACTION, ADVANTAGE, ALL)
+    losses = compute(CONFIG, duals(), LOGITS, ACTING, ACTION, ADVANTAGE, ALL)
     np.testing.assert_allclose(losses.kl, [[KL, 0.0], [0.0, 0.0]], atol=1e-6)
 
 
 def test_kl_is_of_the_acting_policy_from_the_new_one_and_not_the_reverse():
     # KL((0.75, 0.25) ‖ (0.5, 0.5)) = 0.75 log 1.5 + 0.25 log 0.5 = 0.130812
-    losses = vmpo_losses(CONFIG, duals(), ACTING, LOGITS, ACTION, ADVANTAGE, ALL)
+    losses = compute(CONFIG, duals(), ACTING, LOGITS, ACTION, ADVANTAGE, ALL)
     np.testing.assert_allclose(losses.kl[0, 0], 0.130812, rtol=1e-5)
 
 
 def test_entropy_golden():
     # of (0.75, 0.25): 0.562335;  of (0.5, 0.5): log 2
-    losses = vmpo_losses(CONFIG, duals(), LOGITS, ACTING, ACTION, ADVANTAGE, ALL)
+    losses = compute(CONFIG, duals(), LOGITS, ACTING, ACTION, ADVANTAGE, ALL)
     np.testing.assert_allclose(losses.entropy, [[0.562335, 0.693147], [0.693147, 0.693147]], rtol=1e-5)
 
 
 def test_advantages_are_constants():
-    gradient = jax.grad(lambda advantage: mean_loss(duals(), LOGITS, advantage, ALL, ACTING, ACTION, CONFIG))(ADVANTAGE)
+    by_advantage = jax.jit(jax.grad(mean_loss, argnums=2), static_argnums=6)
+    gradient = by_advantage(duals(), LOGITS, ADVANTAGE, ALL, ACTING, ACTION, CONFIG)
     np.testing.assert_array_equal(gradient, np.zeros((2, 2)))
 
 

@@ -3,7 +3,7 @@
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, PRNGKeyArray, Shaped
+from jaxtyping import Array, Float, PRNGKeyArray, Shaped
 
 
 class Linear(eqx.Module):
@@ -73,45 +73,6 @@ class MLP(eqx.Module):
     def activate(self, index: int, x: Float[Array, "*batch h"]) -> Float[Array, "*batch h"]:
         """What follows hidden layer `index`."""
         return jax.nn.relu(self.norms[index](x) if self.norms else x)
-
-
-class GRU(eqx.Module):
-    """Gated recurrent unit (Cho et al., 2014):  h' = n + u (h − n)."""
-
-    into: Linear  # [i, 3 h]: reset gate, update gate, candidate
-    recurrent: Float[Array, "h h3"]
-
-    def __init__(self, num_in: int, size: int, key: PRNGKeyArray):
-        key_in, key_recurrent = jax.random.split(key)
-        self.into = Linear(num_in, 3 * size, key_in)
-        self.recurrent = lecun_uniform(key_recurrent, size, 3 * size)
-
-    def step(self, h: Float[Array, "*batch h"], x: Float[Array, "*batch i"]) -> Float[Array, "*batch h"]:
-        return self._gate(h, tuple(jnp.split(self.into(x), 3, axis=-1)))
-
-    def unroll(
-        self, h: Float[Array, "B h"], xs: Float[Array, "T B i"], first: Bool[Array, "T B"]
-    ) -> Float[Array, "T B h"]:
-        """Runs over time, the state zeroed where an episode begins.
-
-        The inputs' product is taken for all steps at once. The three gates are scanned as three arrays: XLA does not
-        vectorise a split of a slice, and the forward pass takes 2.3 times as long with one.
-        """
-        gates = tuple(jnp.split(self.into(xs), 3, axis=-1))
-        keep = (~first[..., None]).astype(h.dtype)
-
-        def step(h: Array, inputs: tuple) -> tuple[Array, Array]:
-            gates, keep = inputs
-            h = self._gate(h * jnp.broadcast_to(keep, h.shape), gates)
-            return h, h
-
-        return jax.lax.scan(step, h, (gates, keep))[1]
-
-    def _gate(self, h: Array, gates: tuple[Array, ...]) -> Array:
-        reset_in, update_in, candidate_in = gates
-        reset, update, candidate = jnp.split(h @ self.recurrent, 3, axis=-1)
-        candidate = jnp.tanh(candidate_in + jax.nn.sigmoid(reset_in + reset) * candidate)
-        return candidate + jax.nn.sigmoid(update_in + update) * (h - candidate)
 
 
 class VectorEncoder(eqx.Module):

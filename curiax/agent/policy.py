@@ -4,7 +4,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 
-from curiax.agent.networks import GRU, MLP, VectorEncoder, concatenate
+from curiax.agent.gru import GRU
+from curiax.agent.networks import MLP, VectorEncoder, concatenate
 from curiax.config import NetworkConfig
 from curiax.types import Agent, EnvSpec
 

@@ -7,7 +7,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int, PRNGKeyArray
 
-from curiax.agent.networks import GRU, MLP, concatenate
+from curiax.agent.gru import GRU
+from curiax.agent.networks import MLP, concatenate
 from curiax.config import Config
 from curiax.curiosity.base import Distance, Measure, Represented, Sizes, credit
 from curiax.curiosity.critic import contrastive_value, energies, make_critic, reverse_gradient
@@ -78,16 +79,18 @@ def hindsight(config: Config) -> Measure:
             "reconstruction_error": jnp.mean(reconstruction, where=loop.valid),
             "contrastive_value": jnp.mean(contrast, where=contrast_valid),
         }
+        diagnostics = {}
         if world.side_share > 0:
-            side = side_prediction(
-                params["side"], loop, distance, sample_steps(key_side, valid.shape[0], world.side_share)
-            )
+            side_steps = sample_steps(key_side, valid.shape[0], world.side_share)
+            side = side_prediction(params["side"], loop, distance, side_steps)
             losses["side_prediction"] = side
+            diagnostics["prediction"] = spread(side, side_steps, valid.shape[0])
             metrics["prediction_error"] = jnp.mean(side.value, where=side.mask)
         return CuriosityOutput(
             losses=losses,
             error=credit(jax.lax.stop_gradient(error), loop.valid, bonus.rescale_horizon),
             metrics=metrics,
+            diagnostics=diagnostics,
         )
 
     return Measure(init, score)
@@ -97,6 +100,12 @@ def side_prediction(predictor: MLP, loop: OpenLoop, distance: Distance, steps: I
     """Prediction error without hindsight: a measuring instrument that trains nothing but itself."""
     output = predictor(jax.lax.stop_gradient(loop.after[:, steps]))
     return Masked(distance(loop.target[:, steps], output), loop.valid[:, steps])
+
+
+def spread(loss: Masked, steps: Int[Array, " n"], num_steps: int) -> Masked:
+    """The one-step errors of some time steps, laid out over all of them."""
+    value = jnp.zeros((num_steps, loss.value.shape[-1])).at[steps].set(loss.value[0])
+    return Masked(value, jnp.zeros(value.shape, bool).at[steps].set(loss.mask[0]))
 
 
 def sample_steps(key: PRNGKeyArray, num_steps: int, share: float) -> Int[Array, " n"]:

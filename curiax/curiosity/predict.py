@@ -6,7 +6,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
-from curiax.agent.networks import GRU, MLP
+from curiax.agent.gru import GRU
+from curiax.agent.networks import MLP
 from curiax.config import Config
 from curiax.curiosity.base import Distance, Measure, Represented, Sizes, credit, shift, valid_pairs
 from curiax.types import CuriosityOutput, Masked, Params

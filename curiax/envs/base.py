@@ -32,19 +32,21 @@ class Stream(NamedTuple):
     first: Bool[Array, " B"]
     last: Bool[Array, " B"]
     age: Int[Array, " B"]  # steps taken in the episode
+    limit: Int[Array, " B"]  # at which age it is truncated
     returns: Float[Array, " B"]  # extrinsic reward of the episode so far
 
 
 def stream_reset(env: Environment, noise: Noise, batch_size: int) -> Stream:
-    """Starts B episodes, their ages spread over the time limit so that they do not end together."""
+    """Starts B episodes; the first ones are cut short, each at another age, so that they do not all end together."""
     state, obs = jax.vmap(env.reset)(noise)
-    age = jnp.arange(batch_size, dtype=jnp.int32) * (env.spec.time_limit // batch_size)
+    limit = env.spec.time_limit - jnp.arange(batch_size, dtype=jnp.int32) * env.spec.time_limit // batch_size
     return Stream(
         state=state,
         obs=obs,
         first=jnp.ones(batch_size, bool),
         last=jnp.zeros(batch_size, bool),
-        age=age,
+        age=jnp.zeros(batch_size, jnp.int32),
+        limit=limit,
         returns=jnp.zeros(batch_size),
     )
 
@@ -52,13 +54,15 @@ def stream_reset(env: Environment, noise: Noise, batch_size: int) -> Stream:
 def stream_step(env: Environment, stream: Stream, action: Int[Array, " B"], noise: Noise) -> tuple[Stream, TimeStep]:
     """One step of each environment; one whose episode has ended is reset instead and ignores the action.
 
-    The final observation thus stays in the stream, and a time limit truncates rather than terminates.
+    The final observation thus stays in the stream, and a time limit truncates rather than terminates. At a reset
+    `info` and `episode` mean nothing: that step is not a transition.
     """
     stepped, step = jax.vmap(env.step)(stream.state, action, noise)
     fresh, first_obs = jax.vmap(env.reset)(noise)
     reset = stream.last
     age = jnp.where(reset, 0, stream.age + 1)
-    truncated = (step.truncated | (age >= env.spec.time_limit)) & ~step.terminated & ~reset
+    limit = jnp.where(reset, env.spec.time_limit, stream.limit)
+    truncated = (step.truncated | (age >= limit)) & ~step.terminated & ~reset
     terminated = step.terminated & ~reset
     reward = jnp.where(reset, 0.0, step.reward)
     returns = jnp.where(reset, 0.0, stream.returns + reward)
@@ -68,6 +72,7 @@ def stream_step(env: Environment, stream: Stream, action: Int[Array, " B"], nois
         first=reset,
         last=terminated | truncated,
         age=age,
+        limit=limit,
         returns=returns,
     )
     episode = step.episode | {"return": returns, "length": age.astype(jnp.float32)}

@@ -38,7 +38,6 @@ ON_MAP = {
     pycolab.WALL: ("  ", "wall"),
     pycolab.AGENT: (" @", "agent"),
     pycolab.COIN: (" $", "coin"),
-    **dict.fromkeys(maze.DOORWAYS, (" :", "faint")),
     **{letter: (name, "block") for letter, name in zip(pycolab.BLOCKS, ("V1", "V2", "H1", "H2"), strict=True)},
 }
 IN_VIEW = {  # the first that is there is drawn
@@ -169,12 +168,13 @@ def frame_pieces(name: str, map_rows: int) -> Iterator[Piece]:
 
 def map_pieces(layout: maze.Layout, moment: Moment) -> Iterator[Piece]:
     """The whole map; the numbers of the regions lie on the floor and light up when touched."""
-    for row, column in np.ndindex(layout.wall.shape):
-        character, region = chr(moment.board[row, column]), layout.region[row, column]
-        if character in ON_MAP:
-            yield Piece(MAP_TOP + row, 2 * column, *ON_MAP[character])
-        elif region:
-            yield Piece(MAP_TOP + row, 2 * column, f" {region}", "touched" if moment.trackers[region - 1] else "faint")
+    for row, column in layout.doorways.reshape(-1, 2):
+        yield Piece(MAP_TOP + row, 2 * column, " :", "faint")
+    for row, column in np.argwhere(layout.region):
+        region = layout.region[row, column]
+        yield Piece(MAP_TOP + row, 2 * column, f" {region}", "touched" if moment.trackers[region - 1] else "faint")
+    for row, column in np.argwhere(moment.board != ord(pycolab.FLOOR)):
+        yield Piece(MAP_TOP + row, 2 * column, *ON_MAP[chr(moment.board[row, column])])
 
 
 def panel_pieces(moment: Moment) -> Iterator[Piece]:
@@ -183,7 +183,7 @@ def panel_pieces(moment: Moment) -> Iterator[Piece]:
     yield Piece(MAP_TOP, left, "view")
     yield Piece(MAP_TOP + maze.VIEW + 2, left, "noise")
     for row, column in np.ndindex(maze.VIEW, maze.VIEW):
-        there = dict(zip(maze.LAYERS, moment.obs[row, column], strict=True))
+        there: dict[str, np.uint8] = dict(zip(maze.LAYERS, moment.obs[row, column], strict=True))
         seen = next((IN_VIEW[thing] for thing in IN_VIEW if there[thing]), (" .", "faint"))
         yield Piece(MAP_TOP + 1 + row, left + 2 * column, *seen)
         pixel = ("  ", "noise") if there["noise"] else (" .", "faint")

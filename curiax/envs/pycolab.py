@@ -1,26 +1,39 @@
 """The maze on the Pycolab engine: the reference for `maze.py`, and the one to play by hand.
 
-Both read the same map and are fed the same noise, so that they can be compared step by step.
+Both read the same map and are fed the same noise, so that they can be compared step by step. Pycolab is an extra:
+import this module only where it is used.
 """
+
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import UInt8
 
 from curiax.envs import maze
 from curiax.errors import UserError
-from curiax.types import TimeStep
 
 try:
     from pycolab.cropping import ScrollingCropper
     from pycolab.engine import Engine
     from pycolab.prefab_parts.sprites import MazeWalker
-    from pycolab.things import Backdrop, Drape
-except ImportError:  # the extra is not installed: PycolabMaze says so when it is used
-    Engine, MazeWalker, Drape = None, object, object
+    from pycolab.things import Backdrop, Drape, Sprite
+except ImportError:
+    raise UserError("this needs Pycolab: pip install 'curiax[pycolab]'") from None
 
 WALL, FLOOR, AGENT, COIN = "# Po"
-BLOCKS = maze.DOORWAYS.upper()  # the characters of V1, V2, H1, H2; each walks on the cells of its lower-case one
+BLOCKS = maze.DOORWAYS.upper()  # the characters of V1, V2, H1, H2
 WALKS = ("_stay", "_north", "_south", "_west", "_east")  # of a MazeWalker, in the order of maze.ACTIONS
+
+
+class Step(NamedTuple):
+    """`curiax.types.TimeStep`, in numpy."""
+
+    obs: np.ndarray
+    reward: np.float32
+    terminated: np.bool_
+    truncated: np.bool_
+    info: dict[str, Any]
+    episode: dict[str, Any]
 
 
 class Agent(MazeWalker):
@@ -40,25 +53,21 @@ class Agent(MazeWalker):
             the_plot["trackers"][region - 1] = True
 
 
-class Block(MazeWalker):
-    """Walks at random on its doorway, on a board where the agent has already moved."""
+class Block(Sprite):
+    """Stands in the middle of its doorway, or walks on it at random after the agent has moved."""
 
-    def __init__(self, corner, position, character, walks):
-        everything = set(WALL + FLOOR + AGENT + COIN + BLOCKS + maze.DOORWAYS)
-        super().__init__(corner, position, character, impassable=everything - {character, character.lower()})
+    def __init__(self, corner, position, character, doorway, still):
+        super().__init__(corner, position, character)
         self._index = BLOCKS.index(character)
-        self._back, self._forth = (getattr(self, walk) for walk in walks)
+        self._doorway = [self.Position(*cell) for cell in doorway]
+        self._still = still
 
     def update(self, actions, board, layers, backdrop, things, the_plot):
-        if actions is not None:
-            (self._forth if actions[1].moves[self._index] > 0 else self._back)(board, the_plot)
-
-
-class StillBlock(Block):
-    """Stands in the middle of its doorway."""
-
-    def update(self, actions, board, layers, backdrop, things, the_plot):
-        pass
+        if actions is None or self._still:
+            return
+        cell = self._doorway.index(self._position) + actions[1].moves[self._index]
+        if 0 <= cell < len(self._doorway) and self._doorway[cell] != things[AGENT].position:
+            self._position = self._doorway[cell]
 
 
 class Coins(Drape):
@@ -78,15 +87,14 @@ class Coins(Drape):
 class PycolabMaze:
     """One maze, stepped in Python; the noise of every step is given, not drawn."""
 
+    _engine: Engine
+    _observation: Any  # Pycolab's; the engine paints the next one over it
+
     def __init__(self, setting: maze.Setting, coin_reward: float = 0.0, text: str = maze.MAP):
-        if Engine is None:
-            raise UserError("this needs Pycolab: pip install 'curiax[pycolab]'")
         self.layout = maze.parse(text)
         self._setting = setting
         self._coin_reward = coin_reward
         self._floor = np.where(self.layout.wall, ord(WALL), ord(FLOOR)).astype(np.uint8)
-        for letter, doorway in zip(maze.DOORWAYS, self.layout.doorways, strict=True):
-            self._floor[tuple(doorway.T)] = ord(letter)
         self._eye = ScrollingCropper(maze.VIEW, maze.VIEW, [AGENT], pad_char=WALL, scroll_margins=(None, None))
 
     @property
@@ -99,16 +107,16 @@ class PycolabMaze:
         self._engine = self._build(noise)
         self._eye.set_engine(self._engine)
         self._observation, _, _ = self._engine.its_showtime()
-        return self._view(np.zeros_like(noise.pixels))
+        return self._view(np.zeros((maze.VIEW, maze.VIEW), bool))
 
-    def step(self, action: int, noise: maze.Noise) -> TimeStep:
+    def step(self, action: int, noise: maze.Noise) -> Step:
         self._observation, reward, _ = self._engine.play((action, noise))
         show = {"never": False, "random": bool(noise.show), "on-demand": action == 0}[self._setting.pixels]
-        obs = self._view(noise.pixels & show)
+        obs = self._view(np.asarray(noise.pixels) & show)
         moving_in_view = self._setting.blocks == "brownian" and bool(obs[:, :, 2:4].any())
         row, column = self._engine.things[AGENT].position
         trackers = np.array(self._engine.the_plot["trackers"], np.float32)
-        return TimeStep(
+        return Step(
             obs=obs,
             reward=np.float32(reward or 0.0),
             terminated=np.False_,
@@ -117,23 +125,18 @@ class PycolabMaze:
             episode={"trackers": trackers.sum()} | {f"tracker_{i + 1}": trackers[i] for i in range(4)},
         )
 
-    def _build(self, noise: maze.Noise):
-        """An engine whose agent moves first: each update group sees the board that the one before it left."""
+    def _build(self, noise: maze.Noise) -> Engine:
+        """An engine asks its things in the order in which they were added: the agent moves first."""
         layout = self.layout
-        rows, columns = layout.wall.shape
-        engine = Engine(rows, columns, occlusion_in_layers=False)
-        engine.set_prefilled_backdrop(WALL + FLOOR + maze.DOORWAYS, self._floor, Backdrop)
-        engine.update_group("1 blocks")
-        block_class = Block if self._setting.blocks == "brownian" else StillBlock
+        engine = Engine(*layout.wall.shape, occlusion_in_layers=False)
+        engine.set_prefilled_backdrop(WALL + FLOOR, self._floor, Backdrop)
+        engine.add_sprite(AGENT, tuple(layout.start), Agent, layout.region)
         for character, doorway in zip(BLOCKS, layout.doorways, strict=True):
-            upright = doorway[0, 1] == doorway[-1, 1]
-            walks = ("_north", "_south") if upright else ("_west", "_east")
-            engine.add_sprite(character, tuple(doorway[len(doorway) // 2]), block_class, walks)
+            middle = tuple(doorway[len(doorway) // 2])
+            engine.add_sprite(character, middle, Block, doorway, self._setting.blocks == "still")
         prefill = np.zeros_like(layout.wall)
         prefill[tuple(layout.coins[noise.coins].T)] = True
         engine.add_prefilled_drape(COIN, prefill, Coins, self._coin_reward)
-        engine.update_group("0 agent")
-        engine.add_sprite(AGENT, tuple(layout.start), Agent, layout.region)
         return engine
 
     def _view(self, pixels: np.ndarray) -> UInt8[np.ndarray, "5 5 6"]:
