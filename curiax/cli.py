@@ -180,7 +180,7 @@ def main(args: list[str] | None = None) -> int:
     except UserError as error:
         print(f"curiax: {error}", file=sys.stderr)
         return 2
-    except KeyboardInterrupt:  # before training began, or the second one
+    except KeyboardInterrupt:  # before there is anything to save, or the second one
         print("curiax: interrupted", file=sys.stderr)
         return 128 + signal.SIGINT
 

@@ -1,6 +1,7 @@
 """Everything that can be set, as frozen dataclasses, and the two presets."""
 
 import dataclasses
+import math
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
@@ -183,6 +184,7 @@ PRESETS = {"laptop": LAPTOP, "paper": PAPER}
 RANGES: dict[str, tuple[float, float, bool]] = {
     "env_steps": (1, float("inf"), True),
     "seed": (0, 2**32 - 1, True),
+    "coin_reward": (-1e6, 1e6, True),
     "batch_size": (1, 2**20, True),
     "unroll": (1, 2**20, True),
     "learning_rate": (0, 1, False),
@@ -214,15 +216,23 @@ RANGES: dict[str, tuple[float, float, bool]] = {
     "vmpo.entropy_weight": (0, float("inf"), True),
 }
 
+LAYERS = ("network.encoder_hidden", "network.head_hidden", "world.hidden")
+
 
 def validate(config: Config) -> Config:
     """Returns the config, or says which field has which value and what is allowed."""
     for name, (low, high, closed) in RANGES.items():
         value = get(config, name)
-        inside = low <= value <= high if closed else low < value < high
+        inside = math.isfinite(value) and (low <= value <= high if closed else low < value < high)
         if not inside:
             bounds = f"from {low:g} to {high:g}" if closed else f"between {low:g} and {high:g}, neither included"
             raise UserError(f"--{name.replace('_', '-')} {value}: must be {bounds}")
+    for name in LAYERS:
+        if any(size < 1 for size in get(config, name)):
+            sizes = " ".join(map(str, get(config, name)))
+            raise UserError(f"--{name.replace('_', '-')} {sizes}: every layer must have at least one unit")
+    if not config.world.hidden:
+        raise UserError("--world.hidden: there must be at least one hidden layer")
     if not 1 <= config.world.horizon <= config.unroll:
         raise UserError(f"--world.horizon {config.world.horizon}: must be from 1 to the unroll, {config.unroll}")
     if "hindsight" in config.curiosity and config.batch_size < 2:

@@ -161,11 +161,11 @@ def descend(
     config: Config, optimizer: optax.GradientTransformation, grads: LearnerParams, optimizer_state: Any, params: Any
 ) -> tuple[Any, Any]:
     """One step of Adam; the world model and the critic may take longer strides than the agent."""
+    updates: Any
     with jax.numpy_dtype_promotion("standard"):  # optax relies on it
         updates, optimizer_state = optimizer.update(grads, optimizer_state)
     longer = {name: optax.tree.scale(config.world.speed, getattr(updates, name)) for name in ("curiosity", "critic")}
-    updates = updates._replace(**longer)
-    return optax.apply_updates(params, updates), optimizer_state
+    return optax.apply_updates(params, updates._replace(**longer)), optimizer_state
 
 
 def loss_weights(config: Config) -> dict[str, float]:

@@ -42,14 +42,15 @@ def polite_stop() -> Iterator[Stop]:
 
 def run_training(config: Config, directory: Path | None, fresh: bool, console: Console) -> int:
     """Trains to the end, or to a signal. Returns the exit code."""
-    run = Run(directory or default_directory(config), config, fresh)
-    try:
-        return _run(run, console)
-    finally:
-        run.close()
+    with polite_stop() as stop:  # from the start: a KeyboardInterrupt may be raised where JAX loses it
+        run = Run(directory or default_directory(config), config, fresh)
+        try:
+            return _run(run, console, stop)
+        finally:
+            run.close()
 
 
-def _run(run: Run, console: Console) -> int:
+def _run(run: Run, console: Console, stop: Stop) -> int:
     config = run.config
     title = f"{config.env}  {config.curiosity}  seed {config.seed}  {config.preset}  →  {run.directory}"
     console.print(title, markup=False)
@@ -64,8 +65,8 @@ def _run(run: Run, console: Console) -> int:
 
     num_updates = 0 if state is None else int(state.num_updates)
     before, started = run.seconds, time.perf_counter()
-    with polite_stop() as stop, Display(config, console) as display:
-        for row in train(config, state):
+    with Display(config, console) as display:
+        for row in () if stop.signal else train(config, state):
             if (loss := bad_loss(row.metrics)) is not None:
                 raise UserError(
                     f"{loss} is not finite after update {row.num_updates}; the last good checkpoint is kept"

@@ -1,5 +1,7 @@
 """Networks, as equinox modules that act on the last axis and leave all others alone."""
 
+import math
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -95,7 +97,8 @@ class VectorEncoder(eqx.Module):
 
 def lecun_uniform(key: PRNGKeyArray, num_in: int, num_out: int) -> Float[Array, "i o"]:
     """Variance 1/in. Uniform rather than normal: it compiles faster, and there are many of these."""
-    return jax.nn.initializers.lecun_uniform()(key, (num_in, num_out), jnp.float32)
+    bound = math.sqrt(3 / max(num_in, 1))
+    return jax.random.uniform(key, (num_in, num_out), minval=-bound, maxval=bound)
 
 
 def add_bias(x: Float[Array, "*batch o"], bias: Float[Array, " o"]) -> Float[Array, "*batch o"]:

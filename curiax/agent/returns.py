@@ -1,6 +1,7 @@
 """Returns to the end of an unroll."""
 
 import jax
+import jax.numpy as jnp
 import rlax
 from jaxtyping import Array, Bool, Float
 
@@ -23,4 +24,4 @@ def vtrace_returns(
     vtrace = jax.vmap(rlax.vtrace, in_axes=(1, 1, 1, 1, 1, None), out_axes=1)
     with jax.numpy_dtype_promotion("standard"):  # rlax relies on it
         errors = vtrace(values[:-1], values[1:], rewards, discounts, rho, lambda_)
-    return jax.lax.stop_gradient(errors + values[:-1])
+    return jax.lax.stop_gradient(jnp.asarray(errors) + values[:-1])

@@ -59,4 +59,4 @@ def vmpo_losses(
             top_k_fraction=config.top_fraction,
         )
     entropy = -jnp.sum(jnp.exp(log_policy) * log_policy, axis=-1)
-    return VMPOLosses(policy=loss, entropy=entropy, kl=kl)
+    return VMPOLosses(policy=jnp.asarray(loss), entropy=entropy, kl=kl)

@@ -6,6 +6,7 @@ python -m curiax.report.maze docs/images/maze.png
 import sys
 
 import matplotlib
+import matplotlib.colors
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
