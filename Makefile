@@ -2,7 +2,7 @@
 
 PYTHON ?= python3
 DEMO_ARGS ?= --seed 0
-PYTEST_ARGS ?= -n auto --maxprocesses 4
+PYTEST_ARGS ?= -n auto --maxprocesses 4 --dist loadfile
 
 VENV := .venv
 STAMP := $(VENV)/.stamp
@@ -17,7 +17,7 @@ help:  ## say what there is to make
 demo: $(STAMP)  ## train BYOL-Hindsight in the maze with noise on demand (DEMO_ARGS: more options)
 	$(VENV)/bin/curiax train maze/on-demand --curiosity byol-hindsight $(DEMO_ARGS)
 
-test: $(STAMP)  ## run the tests (PYTEST_ARGS: in place of "-n auto --maxprocesses 4")
+test: $(STAMP)  ## run the tests (PYTEST_ARGS: in place of "-n auto --maxprocesses 4 --dist loadfile")
 	$(VENV)/bin/python -m pytest $(PYTEST_ARGS)
 
 lint: $(STAMP)  ## check style, formatting and types
