@@ -101,9 +101,8 @@ class Run:
                 verify(self._checkpoint(step))  # Orbax meets a damaged file with pages of tracebacks, or not at all
                 return restore_checkpoint(self._checkpoints, step, initial)
             except Exception as error:  # whatever a damaged file makes Orbax raise
-                reason = str(error).strip().splitlines()[0][:120] if str(error).strip() else type(error).__name__
                 instead = "starting from the beginning" if before is None else f"going back to checkpoint {before}"
-                self.notes.append(f"checkpoint {step} is damaged, {instead} ({reason})")
+                self.notes.append(f"checkpoint {step} is damaged, {instead} ({first_line(error)})")
                 set_aside(self._checkpoint(step))
                 self._checkpoints.reload()
         return None
@@ -125,8 +124,13 @@ class Run:
 
         step = int(state.num_updates)
         if step not in self._checkpoints.all_steps():
-            self._checkpoints.save(step, args=ocp.args.StandardSave(to_arrays(state)))
-            seal(self._checkpoint(step))
+            try:
+                self._checkpoints.save(step, args=ocp.args.StandardSave(to_arrays(state)))
+                seal(self._checkpoint(step))
+            except Exception as error:  # a full disk shows itself in many ways, most of them tensorstore's own
+                raise UserError(
+                    f"checkpoint {step} cannot be written, earlier ones are kept ({first_line(error)})"
+                ) from None
 
     def _checkpoint(self, step: int) -> Path:
         return self.directory / "checkpoints" / str(step)
@@ -248,6 +252,11 @@ def restore_checkpoint(manager: Any, step: int, like: LearnerState) -> LearnerSt
     return from_arrays(manager.restore(step, args=ocp.args.StandardRestore(to_arrays(like))), like)
 
 
+def first_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0][:120] if lines else type(error).__name__
+
+
 def seal(directory: Path) -> None:
     """Notes what is in a directory, so that damage can be seen."""
     write_atomically(directory / "sha256", digest(directory))
@@ -275,6 +284,7 @@ def write_atomically(path: Path, text: str) -> None:
 
 def set_aside(directory: Path) -> Path:
     """Renames a directory to the first free NAME.N."""
+    directory = directory.absolute()  # "." has no name
     target = next(p for n in range(1, 10_000) if not (p := directory.with_name(f"{directory.name}.{n}")).exists())
     return directory.rename(target)
 

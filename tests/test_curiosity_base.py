@@ -4,10 +4,12 @@ import hypothesis.strategies as st
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis.extra.numpy import arrays
 
 from curiax.curiosity.base import cosine_distance, credit, squared_distance, valid_pairs
+
+patient = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])  # on busy machines
 
 
 def slow_pairs(last, horizon):
@@ -44,13 +46,13 @@ def errors(shape):
     return np.random.default_rng(0).uniform(0.5, 4, shape).astype(np.float32)
 
 
-@settings(max_examples=40, deadline=None)
+@patient
 @given(streams())
 def test_valid_pairs_are_those_that_one_can_walk(stream):
     np.testing.assert_array_equal(pairs_of(*stream), slow_pairs(*stream))
 
 
-@settings(max_examples=40, deadline=None)
+@patient
 @given(streams())
 def test_credit_is_the_sum_over_valid_pairs_that_end_with_the_transition(stream):
     last, horizon = stream
@@ -61,7 +63,7 @@ def test_credit_is_the_sum_over_valid_pairs_that_end_with_the_transition(stream)
     np.testing.assert_allclose(result, total, rtol=1e-5)
 
 
-@settings(max_examples=40, deadline=None)
+@patient
 @given(streams())
 def test_rescaled_credit_is_the_mean_over_valid_pairs_times_the_horizon(stream):
     last, horizon = stream

@@ -89,10 +89,10 @@ score = jax.jit(score_world, static_argnums=0, compiler_options=QUICK)
 differentiate = jax.jit(jax.grad(weighted_loss, has_aux=True), static_argnums=1, compiler_options=QUICK)
 
 
-def gradient(name, config=CONFIG) -> World:
+def gradient(name, config=CONFIG, world: World | None = None) -> World:
     """The gradient of one loss alone, by everything."""
     weights = {other: jnp.float32(other == name) for other in LOSSES}
-    return differentiate(make_world(config), config, weights, KEY, BATCH[0])[0]
+    return differentiate(world or make_world(config), config, weights, KEY, BATCH[0])[0]
 
 
 def evaluate(world, config=CONFIG, key=KEY, obs=BATCH[0]):
@@ -155,6 +155,13 @@ def test_an_open_route_lets_contrast_through_to_the_beliefs(route):
     config = change(open_routes=(route,))
     assert trained(gradient("invariance", config)) == {"generator", "critic"} | BELIEFS
     assert trained(gradient("reconstruction", config)) == WORLD_MODEL
+    # A generator that is blind to belief and action closes its own route, and not the critic's.
+    num_context = CONFIG.network.belief + CONFIG.network.action_embedding
+    world = make_world(config)
+    seeing = world.params[1]["generator"].layers[0].weight
+    blind = eqx.tree_at(lambda w: w.params[1]["generator"].layers[0].weight, world, seeing.at[:num_context].set(0.0))
+    through = BELIEFS if route == "critic-inputs" else set()
+    assert trained(gradient("invariance", config, blind)) == {"generator", "critic"} | through
 
 
 def test_both_routes_of_the_generator_have_the_same_value():

@@ -5,12 +5,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis.extra.numpy import arrays
 
 from curiax.agent.returns import vtrace_returns
 
 T, B = 7, 2
+patient = settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])  # on busy machines
 compiled = jax.jit(vtrace_returns, static_argnums=4)
 
 
@@ -98,7 +99,7 @@ def test_the_filter_runs_over_time_and_not_over_trajectories():
     np.testing.assert_allclose(returns(values, rewards, discounts, valid, 1.0), expected)
 
 
-@settings(max_examples=50, deadline=None)
+@patient
 @given(streams(), st.sampled_from([0.0, 0.8, 1.0]))
 def test_returns_are_those_of_the_episodes_one_by_one(stream, lambda_):
     np.testing.assert_allclose(returns(*stream, lambda_), slow_returns(*stream, lambda_), rtol=1e-4, atol=1e-4)

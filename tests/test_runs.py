@@ -297,3 +297,13 @@ def test_a_damaged_checkpoint_is_set_aside_and_its_step_can_be_saved_again(tmp_p
     state, notes = restored(tmp_path, initial)
     assert leaves(state) == leaves(scrambled(initial, 16)) and notes == []
     assert checkpoint_manager(tmp_path, 3).all_steps() == [8, 12, 16]
+
+
+def test_a_checkpoint_that_cannot_be_written_is_one_clear_line(tmp_path, initial):
+    run = Run(tmp_path, TINY)
+    shutil.rmtree(tmp_path / "checkpoints")
+    (tmp_path / "checkpoints").write_text("in the way")
+    with pytest.raises(UserError, match="checkpoint 4 cannot be written, earlier ones are kept") as caught:
+        run.save(scrambled(initial, 4))
+    assert "\n" not in str(caught.value)
+    run.close()
