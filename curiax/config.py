@@ -186,7 +186,7 @@ RANGES: dict[str, tuple[float, float, bool]] = {
     "seed": (0, 2**32 - 1, True),
     "coin_reward": (-1e6, 1e6, True),
     "batch_size": (1, 2**20, True),
-    "unroll": (1, 2**20, True),
+    "unroll": (2, 2**20, True),
     "learning_rate": (0, 1, False),
     "log_every": (1, 2**20, True),
     "checkpoint_every": (1, float("inf"), True),
@@ -225,7 +225,7 @@ def validate(config: Config) -> Config:
         value = get(config, name)
         inside = math.isfinite(value) and (low <= value <= high if closed else low < value < high)
         if not inside:
-            bounds = f"from {low:.9g} to {high:.9g}" if closed else f"between {low:g} and {high:g}, neither included"
+            bounds = f"from {low:.9g} to {high:.9g}" if closed else f"between {low:.9g} and {high:.9g}, neither included"
             raise UserError(f"--{name.replace('_', '-')} {value}: must be {bounds}")
     for name in LAYERS:
         if any(size < 1 for size in get(config, name)):

@@ -32,6 +32,7 @@ class Learner(NamedTuple):
 class Scored(NamedTuple):
     """What the forward pass finds besides the loss."""
 
+    error: Float[Array, "T B"]
     bonus: Any
     returns: Float[Array, "T B"]
     intrinsic: Float[Array, "T B"]
@@ -87,14 +88,14 @@ def learner_learn(
 ) -> tuple[LearnerState, Metrics]:
     """One update from one batch. Rewards come from the parameters that existed when the batch was collected."""
 
-    def loss(params: LearnerParams) -> tuple[Float[Array, ""], Scored]:
-        return learner_loss(config, curiosity, params, state, trajectory, key)
+    def loss(params: LearnerParams, paid: Array | None = None) -> tuple[Float[Array, ""], Scored]:
+        return learner_loss(config, curiosity, params, state, trajectory, key, paid)
 
     (_, scored), grads = jax.value_and_grad(loss, has_aux=True)(state.params)  # reward first, then update
     if config.world.updates == "alternating":
         # The critic's step, then everything else's against the new critic; both then enter one Adam update.
         stepped, _ = descend(config, optimizer, grads, state.optimizer, state.params)
-        rest, _ = jax.grad(loss, has_aux=True)(state.params._replace(critic=stepped.critic))
+        rest, _ = jax.grad(loss, has_aux=True)(state.params._replace(critic=stepped.critic), scored.error)
         grads = rest._replace(critic=grads.critic)
     new, optimizer_state = descend(config, optimizer, grads, state.optimizer, state.params)
     new = new._replace(duals=project_duals(new.duals))
@@ -123,14 +124,19 @@ def learner_loss(
     state: LearnerState,
     trajectory: Trajectory,
     key: PRNGKeyArray,
+    paid: Float[Array, "T B"] | None = None,
 ) -> tuple[Float[Array, ""], Scored]:
-    """The forward pass: beliefs once, for policy, value and curiosity; one pass gives losses and rewards."""
+    """The forward pass: beliefs once, for policy, value and curiosity; one pass gives losses and rewards.
+
+    `paid` are the errors to reward, where they were found by an earlier pass with the critic of before.
+    """
     agent, valid, vmpo = params.agent, trajectory.valid, config.vmpo
     previous_action = jnp.concatenate([trajectory.previous_action[None], trajectory.action])
     belief = believe(agent, trajectory.belief, trajectory.obs, previous_action, trajectory.first)
     experience = Experience(trajectory.obs, trajectory.action, valid, belief, agent.action_embedding[trajectory.action])
     curious = curiosity.score(params.curiosity, params.critic, state.targets, experience, key)
-    bonus, reward, intrinsic = mix(config.bonus, config.reward, state.bonus, curious.error, trajectory.reward, valid)
+    error = curious.error if paid is None else paid
+    bonus, reward, intrinsic = mix(config.bonus, config.reward, state.bonus, error, trajectory.reward, valid)
 
     value = agent.value(belief)[..., 0]
     discount = jnp.where(trajectory.terminated, 0.0, vmpo.discount)
@@ -152,9 +158,9 @@ def learner_loss(
     total = jnp.sum(jnp.stack([weights[name] * mean for name, mean in means.items()]))
     metrics = {f"loss/{name}": mean for name, mean in means.items()} | curious.metrics
     metrics |= {"entropy": jnp.mean(policy.entropy, where=valid), "kl": jnp.mean(policy.kl, where=valid)}
-    errors = {"error": Masked(curious.error, valid)} | curious.diagnostics
+    errors = {"error": Masked(error, valid)} | curious.diagnostics
     metrics |= step_metrics(trajectory, errors, intrinsic)
-    return total, Scored(bonus, returns, intrinsic, jax.lax.stop_gradient(metrics))
+    return total, Scored(error, bonus, returns, intrinsic, jax.lax.stop_gradient(metrics))
 
 
 def descend(
