@@ -1,7 +1,7 @@
 # Every target builds .venv when it must; the stamp makes that free while pyproject.toml and constraints.txt stand still.
 
 PYTHON ?= python3
-DEMO_ARGS ?= --seed 0
+DEMO_ARGS ?= --seed 0 --env-steps 2500000
 PYTEST_ARGS ?= -n auto --maxprocesses 4 --dist loadfile
 
 VENV := .venv

@@ -98,6 +98,8 @@ class VMPOConfig:
     """ε_α: the KL limit"""
     target_period: int = 10
     """updates between copies of the online network to the acting one"""
+    train_beliefs: bool = True
+    """do policy and value losses train encoder and core too? (representation sharing)"""
     value_weight: float = 0.5
     """weight of the value loss"""
     entropy_weight: float = 0.001
@@ -225,7 +227,9 @@ def validate(config: Config) -> Config:
         value = get(config, name)
         inside = math.isfinite(value) and (low <= value <= high if closed else low < value < high)
         if not inside:
-            bounds = f"from {low:.9g} to {high:.9g}" if closed else f"between {low:.9g} and {high:.9g}, neither included"
+            bounds = (
+                f"from {low:.9g} to {high:.9g}" if closed else f"between {low:.9g} and {high:.9g}, neither included"
+            )
             raise UserError(f"--{name.replace('_', '-')} {value}: must be {bounds}")
     for name in LAYERS:
         if any(size < 1 for size in get(config, name)):

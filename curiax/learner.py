@@ -138,6 +138,8 @@ def learner_loss(
     error = curious.error if paid is None else paid
     bonus, reward, intrinsic = mix(config.bonus, config.reward, state.bonus, error, trajectory.reward, valid)
 
+    if not vmpo.train_beliefs:
+        belief = jax.lax.stop_gradient(belief)
     value = agent.value(belief)[..., 0]
     discount = jnp.where(trajectory.terminated, 0.0, vmpo.discount)
     returns = vtrace_returns(

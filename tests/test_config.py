@@ -227,7 +227,7 @@ MISTAKES = {
     "wrong type": ("train --batch-size many", "--batch-size", "'many'"),
     "wrong choice": ("train --reward mix", "--reward", "'mix'", "'intrinsic', 'mixed'"),
     "missing value": ("train --batch-size", "--batch-size"),
-    "out of range": ("train --learning-rate 2", "--learning-rate 2.0", "between 0 and 1"),
+    "out of range": ("train --learning-rate 2", "--learning-rate 2.0", "from 0 to 1, neither included"),
     "out of a nested range": ("train --vmpo.discount -0.5", "--vmpo.discount -0.5", "from 0 to 1"),
     "unknown preset": ("train --preset papers", "--preset papers", "Did you mean paper?", "laptop"),
     "no preset": ("train --preset", "--preset", "laptop, paper"),

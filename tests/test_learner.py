@@ -142,6 +142,17 @@ def test_a_restored_state_goes_on_as_if_never_interrupted():
     assert equal((to_arrays(one[0]), one[1]), (to_arrays(other[0]), other[1]))
 
 
+@pytest.mark.parametrize("shared", [True, False])
+def test_policy_and_value_train_the_beliefs_only_if_they_are_shared(shared):
+    config = make_config("rnd")  # its own losses do not touch the agent
+    config = replace(config, vmpo=replace(config.vmpo, train_beliefs=shared))
+    state = make_state(config)
+    grads = jax.grad(lambda params: loss_of(config, params, state, make_trajectory())[0])(state.params)
+    for part in (grads.agent.encoder, grads.agent.core, grads.agent.action_embedding):
+        assert any(np.any(leaf) for leaf in jax.tree.leaves(part)) == shared
+    assert all(np.any(leaf) for leaf in jax.tree.leaves((grads.agent.policy, grads.agent.value)))
+
+
 def test_the_acting_policy_is_copied_every_target_period_and_not_between():
     states = [START]
     for _ in range(3):
