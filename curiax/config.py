@@ -227,9 +227,7 @@ def validate(config: Config) -> Config:
         value = get(config, name)
         inside = math.isfinite(value) and (low <= value <= high if closed else low < value < high)
         if not inside:
-            bounds = (
-                f"from {low:.9g} to {high:.9g}" if closed else f"between {low:.9g} and {high:.9g}, neither included"
-            )
+            bounds = f"from {low:.9g} to {high:.9g}" + ("" if closed else ", neither included")
             raise UserError(f"--{name.replace('_', '-')} {value}: must be {bounds}")
     for name in LAYERS:
         if any(size < 1 for size in get(config, name)):
