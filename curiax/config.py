@@ -98,11 +98,11 @@ class VMPOConfig:
     """ε_α: the KL limit"""
     target_period: int = 10
     """updates between copies of the online network to the acting one"""
-    train_beliefs: bool = True
+    train_beliefs: bool = False
     """do policy and value losses train encoder and core too? (representation sharing)"""
     value_weight: float = 0.5
     """weight of the value loss"""
-    entropy_weight: float = 0.001
+    entropy_weight: float = 0.01
     """weight of the entropy bonus"""
 
 
@@ -177,7 +177,7 @@ PAPER = Config(
         updates="alternating",
     ),
     bonus=BonusConfig(intrinsic_weight=0.2),
-    vmpo=VMPOConfig(discount=0.999, lambda_=1.0),
+    vmpo=VMPOConfig(discount=0.999, lambda_=1.0, train_beliefs=True, entropy_weight=0.001),
 )
 
 PRESETS = {"laptop": LAPTOP, "paper": PAPER}
