@@ -99,7 +99,7 @@ class VMPOConfig:
     target_period: int = 10
     """updates between copies of the online network to the acting one"""
     train_beliefs: bool = False
-    """do policy and value losses train encoder and core too? (representation sharing)"""
+    """do policy and value train encoder and core too (representation sharing), where the curiosity trains them?"""
     value_weight: float = 0.5
     """weight of the value loss"""
     entropy_weight: float = 0.01

@@ -138,8 +138,7 @@ def learner_loss(
     error = curious.error if paid is None else paid
     bonus, reward, intrinsic = mix(config.bonus, config.reward, state.bonus, error, trajectory.reward, valid)
 
-    if not vmpo.train_beliefs:
-        belief = jax.lax.stop_gradient(belief)
+    belief = belief_of_heads(config, curiosity, belief)
     value = agent.value(belief)[..., 0]
     discount = jnp.where(trajectory.terminated, 0.0, vmpo.discount)
     returns = vtrace_returns(
@@ -163,6 +162,12 @@ def learner_loss(
     errors = {"error": Masked(error, valid)} | curious.diagnostics
     metrics |= step_metrics(trajectory, errors, intrinsic)
     return total, Scored(error, bonus, returns, intrinsic, jax.lax.stop_gradient(metrics))
+
+
+def belief_of_heads(config: Config, curiosity: Curiosity, belief: Float[Array, "T1 B D"]) -> Float[Array, "T1 B D"]:
+    """Policy and value train encoder and core if they are to, or if nothing else does."""
+    shared = config.vmpo.train_beliefs or not curiosity.trains_beliefs
+    return belief if shared else jax.lax.stop_gradient(belief)
 
 
 def descend(

@@ -16,7 +16,7 @@ from curiax.agent.vmpo import init_duals
 from curiax.config import BonusConfig, Config, NetworkConfig, VMPOConfig, WorldConfig
 from curiax.curiosity.reward import bonus_init
 from curiax.envs.base import Environment
-from curiax.learner import learner_learn, learner_loss, loss_weights, make_learner, masked_mean
+from curiax.learner import belief_of_heads, learner_learn, learner_loss, loss_weights, make_learner, masked_mean
 from curiax.runs import from_arrays, to_arrays
 from curiax.types import CuriosityOutput, EnvSpec, LearnerState, Masked, TimeStep, Trajectory
 
@@ -142,15 +142,16 @@ def test_a_restored_state_goes_on_as_if_never_interrupted():
     assert equal((to_arrays(one[0]), one[1]), (to_arrays(other[0]), other[1]))
 
 
-@pytest.mark.parametrize("shared", [True, False])
-def test_policy_and_value_train_the_beliefs_only_if_they_are_shared(shared):
-    config = make_config("rnd")  # its own losses do not touch the agent
-    config = replace(config, vmpo=replace(config.vmpo, train_beliefs=shared))
-    state = make_state(config)
-    grads = jax.grad(lambda params: loss_of(config, params, state, make_trajectory())[0])(state.params)
-    for part in (grads.agent.encoder, grads.agent.core, grads.agent.action_embedding):
-        assert any(np.any(leaf) for leaf in jax.tree.leaves(part)) == shared
-    assert all(np.any(leaf) for leaf in jax.tree.leaves((grads.agent.policy, grads.agent.value)))
+@pytest.mark.parametrize(
+    ("method", "train_beliefs", "trained"),
+    [("byol-hindsight", True, True), ("byol-hindsight", False, False), ("rnd", False, True), ("icm", False, True)],
+)
+def test_policy_and_value_train_the_beliefs_if_asked_to_or_if_nothing_else_does(method, train_beliefs, trained):
+    config = make_config(method)
+    config = replace(config, vmpo=replace(config.vmpo, train_beliefs=train_beliefs))
+    curiosity = curiosities.make(config, ENV.spec)
+    grad = jax.grad(lambda belief: belief_of_heads(config, curiosity, belief).sum())(jnp.ones((T + 1, B, 4)))
+    assert np.all(grad == float(trained))
 
 
 def test_the_acting_policy_is_copied_every_target_period_and_not_between():

@@ -21,6 +21,7 @@ class Curiosity(NamedTuple):
     ]  # key, agent's encoder -> params, critic, targets
     score: Callable[[Params, Params, State, Experience, PRNGKeyArray], CuriosityOutput]
     follow: Callable[[State, Params, Array], State]  # targets, agent's encoder, obs [T+1, B, ...] -> targets
+    trains_beliefs: bool = False  # do its losses train the agent's encoder and core?
 
 
 class Represented(NamedTuple):
@@ -47,6 +48,7 @@ class Representation(NamedTuple):
     init: Callable[[PRNGKeyArray, Params], tuple[Params, State]]  # key, agent's encoder -> params, targets
     represent: Callable[[Params, State, Experience], Represented]
     follow: Callable[[State, Params, Array], State]
+    trains_beliefs: bool = False
 
 
 class Measure(NamedTuple):
@@ -68,7 +70,7 @@ def combine(representation: Representation, measure: Measure) -> Curiosity:
         output = measure.score(params[1], critic, represented, experience.valid, representation.distance, key)
         return output._replace(losses=represented.losses | output.losses, metrics=represented.metrics | output.metrics)
 
-    return Curiosity(init=init, score=score, follow=representation.follow)
+    return Curiosity(init=init, score=score, follow=representation.follow, trains_beliefs=representation.trains_beliefs)
 
 
 def cosine_distance(target: Float[Array, "*batch d"], output: Float[Array, "*batch d"]) -> Float[Array, "*batch"]:

@@ -35,7 +35,7 @@ def bootstrapped(config: Config, spec: EnvSpec) -> Representation:
         return optax.incremental_update(encoder, targets, 1.0 - decay)
 
     sizes = Sizes(state=network.belief, action=network.action_embedding, target=network.embedding)
-    return Representation(sizes, cosine_distance, init, represent, follow)
+    return Representation(sizes, cosine_distance, init, represent, follow, trains_beliefs=True)
 
 
 def inverse_dynamics(config: Config, spec: EnvSpec) -> Representation:
