@@ -17,6 +17,7 @@ from curiax.errors import UserError
 from curiax.suggest import unknown_name
 
 QUIT = ord("q")
+CTRL_C = 3
 HANG_UP = -1  # what curses reads from a terminal that is gone
 KEYS = {
     ord(" "): 0,
@@ -127,6 +128,7 @@ def walk(
     screen: curses.window, name: str, twin: pycolab.PycolabMaze, noise: Iterator[maze.Noise], moment: Moment
 ) -> None:
     """Draws and reads keys until `q`."""
+    curses.raw()  # Ctrl-C as a key: as an exception it can be lost in a callback of JAX's
     attributes = make_attributes()
     with contextlib.suppress(curses.error):  # not every terminal can hide its cursor
         curses.curs_set(0)
@@ -134,7 +136,7 @@ def walk(
     while True:
         draw(screen, attributes, [*frame, *map_pieces(twin.layout, moment), *panel_pieces(moment)])
         key = screen.getch()
-        if key in (QUIT, HANG_UP):
+        if key in (QUIT, CTRL_C, HANG_UP):
             return
         if key in KEYS:
             moment = advance(twin, moment, KEYS[key], next(noise))
