@@ -42,7 +42,7 @@ class Scored(NamedTuple):
 def make_learner(config: Config, env: Environment) -> Learner:
     """Everything below is a function of the state and of the config; this binds the config."""
     curiosity = curiosities.make(config, env.spec)
-    optimizer = optax.flatten(optax.adam(config.learning_rate))  # one long vector: a fifth of the compile time
+    optimizer = optax.flatten(optax.adam(config.learning_rate))  # one long vector
 
     def init(key: PRNGKeyArray) -> LearnerState:
         return learner_init(config, env, curiosity, optimizer, key)
