@@ -18,7 +18,7 @@ from curiax.curiosity.base import Curiosity
 from curiax.curiosity.reward import bonus_init, mix
 from curiax.envs.base import Environment
 from curiax.rollout import actor_init, rollout
-from curiax.types import Experience, LearnerParams, LearnerState, Masked, Trajectory
+from curiax.types import EnvSpec, Experience, LearnerParams, LearnerState, Masked, Trajectory
 
 Metrics = dict[str, Array]
 
@@ -48,7 +48,8 @@ def make_learner(config: Config, env: Environment) -> Learner:
         return learner_init(config, env, curiosity, optimizer, key)
 
     def learn(state: LearnerState, trajectory: Trajectory, key: PRNGKeyArray) -> tuple[LearnerState, Metrics]:
-        return learner_learn(config, curiosity, optimizer, state, trajectory, key)
+        state, scored, metrics = learner_learn(config, curiosity, optimizer, state, trajectory, key)
+        return state, metrics | cell_maps(env.spec, trajectory, scored.intrinsic)
 
     def update(state: LearnerState) -> tuple[LearnerState, Metrics]:
         key, key_rollout, key_learn = jax.random.split(state.key, 3)
@@ -85,7 +86,7 @@ def learner_learn(
     state: LearnerState,
     trajectory: Trajectory,
     key: PRNGKeyArray,
-) -> tuple[LearnerState, Metrics]:
+) -> tuple[LearnerState, Scored, Metrics]:
     """One update from one batch. Rewards come from the parameters that existed when the batch was collected."""
 
     def loss(params: LearnerParams, paid: Array | None = None) -> tuple[Float[Array, ""], Scored]:
@@ -106,7 +107,7 @@ def learner_learn(
     num_updates = state.num_updates + 1
     refresh = num_updates % config.vmpo.target_period == 0
     metrics = scored.metrics | gradient_norms(grads) | new.duals | {"value_scale": statistics.scale}
-    return state._replace(
+    state = state._replace(
         params=new._replace(agent=agent),
         acting=jax.tree.map(lambda online, old: jnp.where(refresh, online, old), agent, acting),
         targets=curiosity.follow(state.targets, agent.encoder, trajectory.obs),
@@ -114,7 +115,8 @@ def learner_learn(
         bonus=scored.bonus,
         popart=statistics,
         num_updates=num_updates,
-    ), metrics
+    )
+    return state, scored, metrics
 
 
 def learner_loss(
@@ -222,6 +224,16 @@ def ratio(name: str, value: Float[Array, "T B"], mask: Bool[Array, "T B"]) -> Me
         f"{name}/sum": jnp.sum(jnp.where(mask, value, 0.0)),
         f"{name}/count": jnp.sum(mask.astype(jnp.float32)),
     }
+
+
+def cell_maps(spec: EnvSpec, trajectory: Trajectory, intrinsic: Float[Array, "T B"]) -> Metrics:
+    """How often the agent came to each cell, and the reward it got there; nothing where there are no cells."""
+    if "cell" not in trajectory.info:
+        return {}
+    valid, cell = trajectory.valid, trajectory.info["cell"]
+    empty = jnp.zeros(spec.map_shape[0] * spec.map_shape[1])
+    maps = {"visits": valid.astype(jnp.float32), "reward": jnp.where(valid, intrinsic, 0.0)}
+    return {f"map/{name}": empty.at[cell].add(value).reshape(spec.map_shape) for name, value in maps.items()}
 
 
 def gradient_norms(grads: LearnerParams) -> Metrics:

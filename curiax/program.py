@@ -71,7 +71,7 @@ def _run(run: Run, console: Console, stop: Stop) -> int:
                 raise UserError(
                     f"{loss} is not finite after update {row.num_updates}; the last good checkpoint is kept"
                 )
-            run.log(row.num_updates, row.metrics, before + time.perf_counter() - started)
+            run.log(row.num_updates, row.metrics, before + time.perf_counter() - started, row.maps)
             display.show(row.num_updates, row.metrics)
             num_updates = row.num_updates
             finished = num_updates >= config.num_updates

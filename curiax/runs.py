@@ -2,6 +2,7 @@
 
 config.json   complete: enough to repeat the run
 metrics.csv   one row per log interval, appended, never rewritten
+maps.f32      two maps per log interval, as raw float32: visits to each cell, intrinsic reward there (see `read_maps`)
 checkpoints/  Orbax, atomic, the last few kept
 events/       for TensorBoard
 DONE          the run is whole
@@ -23,8 +24,11 @@ import numpy as np
 from tensorboardX import SummaryWriter
 
 from curiax.config import Config, from_dict, to_dict
+from curiax.envs import make as make_env
 from curiax.errors import UserError
 from curiax.types import LearnerState
+
+MAPS = ("visits", "reward")  # the order in maps.f32
 
 
 def default_directory(config: Config) -> Path:
@@ -107,9 +111,13 @@ class Run:
                 self._checkpoints.reload()
         return None
 
-    def log(self, num_updates: int, metrics: dict[str, float], seconds: float) -> None:
+    def log(
+        self, num_updates: int, metrics: dict[str, float], seconds: float, maps: dict[str, np.ndarray] | None = None
+    ) -> None:
         """Appends a row, unless it is there already from before the process was killed."""
         env_steps = num_updates * self.config.steps_per_update
+        if maps and num_updates > self._metrics.last_update:
+            append_maps(self.directory / "maps.f32", maps, self._metrics.num_rows)
         if not self._metrics.append({"update": num_updates, "env_steps": env_steps, "seconds": seconds, **metrics}):
             return
         if self._events is None:
@@ -154,6 +162,7 @@ class MetricsFile:
         self._repair()
         rows = list(read_metrics(path)) if path.exists() else []
         self._columns = columns(path) if path.exists() else None
+        self.num_rows = len(rows)
         self.last_update = int(rows[-1]["update"]) if rows else 0
         self.last_seconds = rows[-1]["seconds"] if rows else 0.0
         self._file = path.open("a", newline="")
@@ -178,6 +187,7 @@ class MetricsFile:
         self._file.write(text)  # one write: a reader sees whole rows
         self._file.flush()
         self.last_update, self.last_seconds = int(row["update"]), row["seconds"]
+        self.num_rows += 1
         return True
 
     def close(self) -> None:
@@ -194,6 +204,30 @@ def read_metrics(path: Path) -> Iterator[dict[str, float]]:
     with path.open(newline="") as file:
         for row in csv.DictReader(file):
             yield {name: float(value) if value else float("nan") for name, value in row.items()}
+
+
+def append_maps(path: Path, maps: dict[str, np.ndarray], num_rows: int) -> None:
+    """Writes the maps of row `num_rows`, over whatever a kill left there before its row was written."""
+    record = np.stack([maps[name] for name in MAPS]).astype("<f4").tobytes()
+    with path.open("r+b" if path.exists() else "wb") as file:
+        file.truncate(num_rows * len(record))
+        file.seek(0, os.SEEK_END)
+        file.write(record)
+
+
+def read_maps(directory: Path) -> np.ndarray:
+    """Visits and summed intrinsic reward of every cell, [rows of metrics.csv, 2, rows, columns of the map].
+
+    Empty where the environment has no cells. A run may be writing: only maps whose row is written count.
+    """
+    shape = (len(MAPS), *make_env(read_config(directory).env).spec.map_shape)
+    path = directory / "maps.f32"
+    if not path.exists():
+        return np.zeros((0, *shape), np.float32)
+    num_rows = sum(1 for _ in read_metrics(directory / "metrics.csv"))
+    values = np.fromfile(path, "<f4")
+    size = math.prod(shape)
+    return values[: len(values) // size * size].reshape(-1, *shape)[:num_rows]
 
 
 def columns(path: Path) -> list[str] | None:

@@ -10,6 +10,7 @@ from jaxtyping import Array, Bool
 
 from curiax import envs
 from curiax.config import Config
+from curiax.envs.base import where
 from curiax.learner import Learner, Metrics, make_learner
 from curiax.types import LearnerState
 
@@ -19,6 +20,7 @@ class Row(NamedTuple):
 
     num_updates: int
     metrics: dict[str, float]
+    maps: dict[str, np.ndarray]  # sums per cell, where the environment has cells: "visits", "reward"
     state: LearnerState
 
 
@@ -29,7 +31,7 @@ def train(config: Config, state: LearnerState | None = None) -> Iterator[Row]:
     run_interval = jax.jit(lambda state: interval(learner, config.log_every, state))
     while int(current.num_updates) < config.num_updates:
         current, metrics = run_interval(current)
-        yield Row(int(current.num_updates), summarise(metrics, config), current)
+        yield Row(int(current.num_updates), summarise(metrics, config), cell_maps(metrics), current)
 
 
 def initial_state(config: Config) -> LearnerState:
@@ -46,7 +48,7 @@ def interval(learner: Learner, num_updates: int, state: LearnerState) -> tuple[L
 
     state, metrics = jax.lax.scan(body, state, None, length=num_updates)
     counted = until_bad(metrics)
-    return state, jax.tree.map(lambda x: jnp.sum(jnp.where(counted, x, 0), axis=0), metrics)
+    return state, jax.tree.map(lambda x: jnp.sum(where(counted, x, jnp.zeros_like(x)), axis=0), metrics)
 
 
 def until_bad(metrics: Metrics) -> Bool[Array, " N"]:
@@ -61,7 +63,7 @@ def watched(name: str) -> bool:
 
 def summarise(metrics: Metrics, config: Config) -> dict[str, float]:
     """Means over the interval; NaN where there was nothing to count, such as episodes that ended."""
-    values = {name: float(value) for name, value in jax.device_get(metrics).items()}
+    values = {name: float(value) for name, value in jax.device_get(metrics).items() if not name.startswith("map/")}
     row = {}
     for name, value in values.items():
         if name.endswith("/sum"):
@@ -70,6 +72,11 @@ def summarise(metrics: Metrics, config: Config) -> dict[str, float]:
         elif not name.endswith("/count"):
             row[name] = value / config.log_every
     return row
+
+
+def cell_maps(metrics: Metrics) -> dict[str, np.ndarray]:
+    maps = {name: value for name, value in metrics.items() if name.startswith("map/")}
+    return {name.removeprefix("map/"): np.asarray(value, np.float32) for name, value in maps.items()}
 
 
 def bad_loss(metrics: dict[str, float]) -> str | None:

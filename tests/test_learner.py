@@ -72,7 +72,8 @@ def make_state(config: Config) -> LearnerState:
 
 
 def learn_by(config: Config, state: LearnerState, trajectory: Trajectory):
-    return learner_learn(config, curiosities.make(config, ENV.spec), SGD, state, trajectory, KEY)
+    new, _, metrics = learner_learn(config, curiosities.make(config, ENV.spec), SGD, state, trajectory, KEY)
+    return new, metrics
 
 
 def loss_of(config: Config, params, state: LearnerState, trajectory: Trajectory):

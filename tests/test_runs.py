@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 from test_train import TINY, leaves
 
+from curiax import envs
 from curiax.config import to_dict
 from curiax.errors import UserError
-from curiax.runs import MetricsFile, Run, checkpoint_manager, read_config, read_metrics
+from curiax.runs import MetricsFile, Run, checkpoint_manager, read_config, read_maps, read_metrics
 from curiax.train import initial_state
 
 
@@ -133,6 +134,41 @@ def test_rows_come_back_bit_for_bit(tmp_path):
     file.close()
     (back,) = read_metrics(tmp_path / "metrics.csv")
     assert [value.hex() for value in back.values()] == [float(value).hex() for value in row(2, **values).values()]
+
+
+def map_of(update: int) -> dict[str, np.ndarray]:
+    shape = envs.make(TINY.env).spec.map_shape
+    return {"visits": np.full(shape, update, np.float32), "reward": np.full(shape, -update, np.float32)}
+
+
+def log_maps(directory: Path, *updates: int) -> None:
+    run = Run(directory, TINY)
+    for update in updates:
+        run.log(update, {"loss": 1.0}, 1.0, map_of(update))
+    run.close()
+
+
+def test_maps_come_back_one_pair_a_row(tmp_path):
+    log_maps(tmp_path, 2, 4)
+    log_maps(tmp_path, 4, 6)  # update 4 is there already
+    maps = read_maps(tmp_path)
+    assert maps.shape == (3, 2, *envs.make(TINY.env).spec.map_shape)
+    assert maps[:, :, 3, 5].tolist() == [[2, -2], [4, -4], [6, -6]]
+
+
+def test_maps_without_a_row_are_not_read_and_are_written_over(tmp_path):
+    log_maps(tmp_path, 2)
+    whole = (tmp_path / "maps.f32").read_bytes()
+    for torn in (whole + b"torn", whole + whole):  # a kill while the maps are written, or before their row is
+        (tmp_path / "maps.f32").write_bytes(torn)
+        assert len(read_maps(tmp_path)) == 1
+    log_maps(tmp_path, 4)
+    assert read_maps(tmp_path)[:, 0, 0, 0].tolist() == [2, 4]
+
+
+def test_a_run_without_maps_has_none(tmp_path):
+    Run(tmp_path, TINY).close()
+    assert len(read_maps(tmp_path)) == 0
 
 
 def test_training_time_adds_up_over_processes(tmp_path):

@@ -12,6 +12,7 @@ import pytest
 
 from curiax import envs
 from curiax.config import LAPTOP, BonusConfig, Config, NetworkConfig
+from curiax.envs.maze import MAP, parse
 from curiax.learner import make_learner
 from curiax.train import bad_loss, initial_state, interval, summarise, train, until_bad
 
@@ -89,6 +90,15 @@ def test_going_on_from_a_yielded_state_is_bit_identical_to_not_stopping(rows):
     resumed = list(itertools.islice(train(TINY, rows[20].state), 19))
     assert [hexed(row.metrics) for row in resumed] == [hexed(row.metrics) for row in rows[21:]]
     assert leaves(resumed[-1].state) == leaves(rows[-1].state)
+
+
+def test_maps_count_every_transition_and_hold_all_the_reward(rows):
+    steps = TINY.log_every * TINY.steps_per_update
+    for row in rows:
+        visits, reward = row.maps["visits"], row.maps["reward"]
+        assert steps - TINY.log_every * TINY.batch_size <= visits.sum() <= steps  # resets are not transitions
+        assert (visits[parse(MAP).wall] == 0).all() and not reward[visits == 0].any()
+        np.testing.assert_allclose(reward.sum() / visits.sum(), row.metrics["intrinsic_reward"], rtol=1e-5)
 
 
 def test_the_same_seed_gives_the_same_numbers(rows):
