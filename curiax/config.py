@@ -63,6 +63,22 @@ class WorldConfig:
 
 
 @dataclass(frozen=True)
+class MethodConfig:
+    """What only one method has. EMI's weights are its authors' for Atari."""
+
+    emi_information: float = 0.1
+    """EMI: weight of the mutual information"""
+    emi_error: float = 100.0
+    """EMI: weight of ‖S‖², the part of the dynamics that is not linear"""
+    emi_prior: float = 0.5
+    """EMI: weight of the KL from the action embeddings to N(0, I)"""
+    dora_discount: float = 0.99
+    """DORA: γ_E; 0 counts visits of the action itself, not of where it leads"""
+    dora_rate: float = 0.01
+    """DORA: α_E, how far one visit takes an E-value; a pair that is paid for counts as visited once at least"""
+
+
+@dataclass(frozen=True)
 class BonusConfig:
     """From errors to rewards."""
 
@@ -138,6 +154,7 @@ class Config:
     """how many checkpoints stay on disk"""
     network: NetworkConfig = field(default_factory=NetworkConfig)
     world: WorldConfig = field(default_factory=WorldConfig)
+    method: MethodConfig = field(default_factory=MethodConfig)
     bonus: BonusConfig = field(default_factory=BonusConfig)
     vmpo: VMPOConfig = field(default_factory=VMPOConfig)
 
@@ -204,6 +221,11 @@ RANGES: dict[str, tuple[float, float, bool]] = {
     "world.contrast_share": (0, 1, True),
     "world.speed": (0, float("inf"), False),
     "world.side_share": (0, 1, True),
+    "method.emi_information": (0, float("inf"), True),
+    "method.emi_error": (0, float("inf"), True),
+    "method.emi_prior": (0, float("inf"), True),
+    "method.dora_discount": (0, 1, True),
+    "method.dora_rate": (0, 1, False),
     "bonus.decay": (0, 1, False),
     "bonus.intrinsic_weight": (0, float("inf"), True),
     "vmpo.discount": (0, 1, True),
@@ -257,8 +279,14 @@ def to_dict(config: Config) -> dict[str, Any]:
 
 def from_dict(values: dict[str, Any]) -> Config:
     """The inverse of `to_dict`, also after a trip through JSON."""
-    parts = {"network": NetworkConfig, "world": WorldConfig, "bonus": BonusConfig, "vmpo": VMPOConfig}
-    built = {name: part(**_tuples(values[name])) for name, part in parts.items()}
+    parts = {
+        "network": NetworkConfig,
+        "world": WorldConfig,
+        "method": MethodConfig,
+        "bonus": BonusConfig,
+        "vmpo": VMPOConfig,
+    }
+    built = {name: part(**_tuples(values.get(name, {}))) for name, part in parts.items()}
     return Config(**(_tuples(values) | built))
 
 

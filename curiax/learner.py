@@ -158,7 +158,7 @@ def learner_loss(
     }
     means = {name: masked_mean(loss) for name, loss in losses.items()}
     weights = loss_weights(config)
-    total = jnp.sum(jnp.stack([weights[name] * mean for name, mean in means.items()]))
+    total = jnp.sum(jnp.stack([weights.get(name, 1.0) * mean for name, mean in means.items()]))
     metrics = {f"loss/{name}": mean for name, mean in means.items()} | curious.metrics
     metrics |= {"entropy": jnp.mean(policy.entropy, where=valid), "kl": jnp.mean(policy.kl, where=valid)}
     errors = {"error": Masked(error, valid)} | curious.diagnostics
@@ -184,7 +184,7 @@ def descend(
 
 
 def loss_weights(config: Config) -> dict[str, float]:
-    """Every loss there is, and its weight."""
+    """Every loss of the library and its weight; any other counts fully."""
     return {
         "policy": 1.0,
         "value": config.vmpo.value_weight,
@@ -193,8 +193,15 @@ def loss_weights(config: Config) -> dict[str, float]:
         "reconstruction": config.world.reconstruction_weight,
         "invariance": 1.0,
         "side_prediction": 1.0,
+        "likelihood": 1.0,
         "inverse": 1.0,
+        "autoencoding": 1.0,
+        "dynamics": 1.0,
+        "error_penalty": config.method.emi_error,
+        "information": config.method.emi_information,
+        "prior": config.method.emi_prior,
         "distillation": 1.0,
+        "evalue": 1.0,
     }
 
 

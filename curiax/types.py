@@ -21,6 +21,7 @@ class EnvSpec(NamedTuple):
     num_actions: int
     time_limit: int
     map_shape: tuple[int, int] = (0, 0)  # of `info["cell"]`, where the environment has positions
+    observation_scale: float = 1.0  # what divides an observation to make its numbers of size 1: 255 for grey values
 
 
 class TimeStep(NamedTuple):

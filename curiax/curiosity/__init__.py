@@ -1,58 +1,47 @@
-"""The table of methods: a representation and a measure each (Table 1 of the paper)."""
+"""A curiosity method is a representation and a measure (Table 1 of the paper)."""
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 from curiax.config import Config
-from curiax.curiosity.base import Curiosity, Measure, Representation, combine
+from curiax.curiosity.aleatoric import aleatoric
+from curiax.curiosity.base import Curiosity, Measure, combine
+from curiax.curiosity.dora import dora
 from curiax.curiosity.hindsight import hindsight
 from curiax.curiosity.predict import predict
-from curiax.curiosity.representations import bootstrapped, inverse_dynamics
+from curiax.curiosity.representations import REPRESENTATIONS
+from curiax.curiosity.representations.emi import emi
 from curiax.curiosity.rnd import rnd
+from curiax.curiosity.table import METHODS
 from curiax.errors import UserError
 from curiax.suggest import unknown_name
 from curiax.types import EnvSpec
 
-MEASURES: dict[str, Callable[[Config], Measure]] = {"predict": predict, "hindsight": hindsight}
-
-REPRESENTATIONS: dict[str, Callable[[Config, EnvSpec], Representation]] = {
-    "byol": bootstrapped,
-    "icm": inverse_dynamics,
+MEASURES: dict[str, Callable[[Config], Measure]] = {
+    "predict": predict,
+    "aleatoric": aleatoric,
+    "hindsight": hindsight,
 }
 
-# Methods that score a transition without predicting X_{t+1} from (X_t, A_t).
-OTHERS: dict[str, Callable[[Config, EnvSpec], Curiosity]] = {"rnd": rnd}
-
-
-class Method(NamedTuple):
-    """A row of the table."""
-
-    name: str  # as the paper calls it
-    composition: str  # representation+measure, or a name of OTHERS
-    about: str
-
-
-METHODS = {
-    "byol-explore": Method("BYOL-Explore", "byol+predict", "bootstrapped embeddings, prediction error (Guo 2022)"),
-    "byol-hindsight": Method("BYOL-Hindsight", "byol+hindsight", "the same, paid for what hindsight cannot explain"),
-    "icm": Method("ICM", "icm+predict", "inverse-dynamics features, prediction error (Pathak 2017)"),
-    "icm+hindsight": Method("ICM + hindsight", "icm+hindsight", "the same, paid for what hindsight cannot explain"),
-    "rnd": Method("RND", "rnd", "error in copying a random network (Burda 2019)"),
-}
+# Methods that score a transition by a model of their own.
+OTHERS: dict[str, Callable[[Config, EnvSpec], Curiosity]] = {"rnd": rnd, "dora": dora, "emi": emi}
 
 
 def resolve(name: str) -> str:
     """The composition behind a method's name, or a clear error."""
     if name in METHODS:
         return METHODS[name].composition
-    representation, _, measure = name.partition("+")
-    if representation in OTHERS and measure:
+    representation, plus, measure = name.partition("+")
+    if representation in REPRESENTATIONS and measure in MEASURES:
+        return name
+    if representation in REPRESENTATIONS and plus:
+        raise UserError(unknown_name(f"--curiosity {name}: measure", measure, MEASURES))
+    if representation in OTHERS and measure in MEASURES:
         raise UserError(
             f"--curiosity {name}: {representation} has a deterministic target: nothing to explain in hindsight; "
             f"+{measure} goes with {', '.join(REPRESENTATIONS)}"
         )
-    if representation in REPRESENTATIONS and measure in MEASURES:
-        return name
+    if measure in MEASURES:
+        raise UserError(unknown_name(f"--curiosity {name}: representation", representation, REPRESENTATIONS))
     raise UserError(unknown_name("--curiosity", name, METHODS))
 
 

@@ -10,7 +10,19 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray, Shaped
 from curiax.agent.networks import normalise
 from curiax.types import CuriosityOutput, Experience, Masked, Params, State
 
-Distance = Callable[[Array, Array], Array]
+
+class Distance(NamedTuple):
+    """How far an output is from its target: squares of differences, coordinate by coordinate, reduced to one number."""
+
+    project: Callable[[Array], Array]  # from raw vectors to the coordinates that are compared
+    reduce: Callable[..., Array]  # over coordinates
+
+    def __call__(self, target: Float[Array, "*batch d"], output: Float[Array, "*batch d"]) -> Float[Array, "*batch"]:
+        return self.reduce(jnp.square(self.project(target) - self.project(output)), axis=-1)
+
+
+cosine_distance = Distance(normalise, jnp.sum)  # ‖x − x̂‖² of the l2-normalised vectors, 2 − 2 cos, in [0, 4]
+squared_distance = Distance(lambda x: x, jnp.mean)  # the mean square of the difference
 
 
 class Curiosity(NamedTuple):
@@ -73,14 +85,9 @@ def combine(representation: Representation, measure: Measure) -> Curiosity:
     return Curiosity(init=init, score=score, follow=representation.follow, trains_beliefs=representation.trains_beliefs)
 
 
-def cosine_distance(target: Float[Array, "*batch d"], output: Float[Array, "*batch d"]) -> Float[Array, "*batch"]:
-    """‖x − x̂‖² of the l2-normalised vectors, 2 − 2 cos, in [0, 4]."""
-    return jnp.sum(jnp.square(normalise(target) - normalise(output)), axis=-1)
-
-
-def squared_distance(target: Float[Array, "*batch d"], output: Float[Array, "*batch d"]) -> Float[Array, "*batch"]:
-    """The mean square of the difference."""
-    return jnp.mean(jnp.square(target - output), axis=-1)
+def stay(targets: State, encoder: Params, obs: Array) -> State:
+    """The `follow` of a method whose targets never change."""
+    return targets
 
 
 def shift(x: Shaped[Array, "T B *any"], steps: int) -> Shaped[Array, "T B *any"]:

@@ -1,12 +1,13 @@
 """Random network distillation (Burda et al., 2019): the error of a network trained to copy a fixed random one."""
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, Shaped
 
-from curiax.agent.networks import VectorEncoder
+from curiax.agent.policy import make_encoder
 from curiax.config import Config
 from curiax.curiosity.base import Curiosity, squared_distance
 from curiax.types import CuriosityOutput, EnvSpec, Experience, Masked, Params, State
@@ -17,7 +18,7 @@ CLIP = 5.0
 class RNDTargets(NamedTuple):
     """The fixed network, and running statistics of the observations."""
 
-    network: VectorEncoder
+    network: Params
     count: Float[Array, ""]
     mean: Float[Array, "*obs"]
     variance: Float[Array, "*obs"]
@@ -26,12 +27,13 @@ class RNDTargets(NamedTuple):
 def rnd(config: Config, spec: EnvSpec) -> Curiosity:
     """‖f̂(o_{t+1}) − f(o_{t+1})‖², o whitened by running statistics and clipped to ±5. The target is deterministic."""
     network = config.network
+    deeper = replace(network, encoder_hidden=network.encoder_hidden + config.world.hidden)
     shape = spec.observation_shape
 
     def init(key: PRNGKeyArray, encoder: Params) -> tuple[Params, Params, State]:
         key_copy, key_target = jax.random.split(key)
-        target = VectorEncoder(shape, network.encoder_hidden, network.embedding, key_target)
-        copy = VectorEncoder(shape, network.encoder_hidden + config.world.hidden, network.embedding, key_copy)
+        target = make_encoder(network, spec, key_target)
+        copy = make_encoder(deeper, spec, key_copy)
         return copy, (), RNDTargets(target, jnp.float32(0), jnp.zeros(shape), jnp.ones(shape))
 
     def score(

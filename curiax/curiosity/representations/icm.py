@@ -1,41 +1,15 @@
-"""Representations: what x_t and x_{t+1} are."""
+"""Inverse-dynamics features (Pathak et al., 2017)."""
 
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, PRNGKeyArray
+from jaxtyping import PRNGKeyArray
 
 from curiax.agent.networks import MLP, concatenate
 from curiax.agent.policy import make_encoder
 from curiax.config import Config
-from curiax.curiosity.base import Representation, Represented, Sizes, cosine_distance, squared_distance
+from curiax.curiosity.base import Representation, Represented, Sizes, squared_distance, stay
 from curiax.types import EnvSpec, Experience, Masked, Params, State
-
-
-def bootstrapped(config: Config, spec: EnvSpec) -> Representation:
-    """BYOL (Guo et al., 2022): x_t is the agent's belief, the target an embedding by a slow copy ω̄ of its encoder.
-
-    ω̄ ← α ω̄ + (1 − α) ω after every update; nothing else trains it.
-    """
-    network, decay = config.network, config.world.target_decay
-
-    def init(key: PRNGKeyArray, encoder: Params) -> tuple[Params, State]:
-        return (), encoder
-
-    def represent(params: Params, targets: State, experience: Experience) -> Represented:
-        return Represented(
-            state=experience.belief[:-1],
-            action=experience.action_embedding,
-            target=jax.lax.stop_gradient(targets(experience.obs[1:])),
-            losses={},
-            metrics={},
-        )
-
-    def follow(targets: State, encoder: Params, obs: Array) -> State:
-        return optax.incremental_update(encoder, targets, 1.0 - decay)
-
-    sizes = Sizes(state=network.belief, action=network.action_embedding, target=network.embedding)
-    return Representation(sizes, cosine_distance, init, represent, follow, trains_beliefs=True)
 
 
 def inverse_dynamics(config: Config, spec: EnvSpec) -> Representation:
@@ -67,8 +41,5 @@ def inverse_dynamics(config: Config, spec: EnvSpec) -> Representation:
             metrics={"inverse_accuracy": jnp.mean(correct, where=experience.valid)},
         )
 
-    def follow(targets: State, encoder: Params, obs: Array) -> State:
-        return targets
-
     sizes = Sizes(state=network.embedding, action=network.action_embedding, target=network.embedding)
-    return Representation(sizes, squared_distance, init, represent, follow)
+    return Representation(sizes, squared_distance, init, represent, stay)

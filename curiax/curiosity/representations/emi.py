@@ -1,0 +1,105 @@
+"""Embeddings of states and actions with linear dynamics and high mutual information (Kim et al., 2019)."""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, PRNGKeyArray, Shaped
+
+from curiax.agent.networks import MLP, concatenate
+from curiax.agent.policy import make_encoder
+from curiax.config import Config
+from curiax.curiosity.base import Curiosity, Representation, Represented, Sizes, squared_distance, stay
+from curiax.types import CuriosityOutput, EnvSpec, Experience, Masked, Params, State
+
+
+def linear_dynamics(config: Config, spec: EnvSpec) -> Representation:
+    """EMI (Kim et al., 2019): φ(s), ψ(a) with φ' = φ + ψ(a) + S(s, a), S small.
+
+    dynamics: ‖φ' − φ − ψ − S‖² trains φ, ψ, S.   error_penalty: ‖S‖² trains S.   prior: KL(ψ ‖ N(0, I)) trains ψ.
+    information: lower bounds of I([φ, ψ]; φ') and I([φ, φ']; ψ), raised by φ, ψ and the statistics networks.
+    A measure's own model sees φ and ψ as constants. Norms and KL are means over coordinates.
+    """
+    network, hidden = config.network, config.world.hidden
+    size = network.embedding
+
+    def init(key: PRNGKeyArray, encoder: Params) -> tuple[Params, State]:
+        key_encoder, key_action, key_seen, key_error, key_next, key_act = jax.random.split(key, 6)
+        return {
+            "encoder": make_encoder(network, spec, key_encoder),
+            "action": jax.random.normal(key_action, (spec.num_actions, size)),
+            "error_encoder": make_encoder(network, spec, key_seen),
+            "error": MLP(size + spec.num_actions, hidden, size, key_error),
+            "next_statistics": MLP(3 * size, hidden, 1, key_next),
+            "action_statistics": MLP(3 * size, hidden, 1, key_act),
+        }, ()
+
+    def represent(params: Params, targets: State, experience: Experience) -> Represented:
+        valid = experience.valid
+        features = params["encoder"](experience.obs)
+        phi, phi_next, psi = features[:-1], features[1:], params["action"][experience.action]
+        taken = jax.nn.one_hot(experience.action, spec.num_actions)
+        error = params["error"](concatenate(params["error_encoder"](experience.obs[:-1]), taken))
+        residual = squared_distance(phi_next, phi + psi + error)
+
+        joint = concatenate(phi, psi, phi_next)
+        other_next, other_action = concatenate(phi, psi, stranger(phi_next)), concatenate(phi, stranger(psi), phi_next)
+        about_next, about_action = params["next_statistics"], params["action_statistics"]
+        information = jsd_bound(about_next(joint), about_next(other_next))
+        information += jsd_bound(about_action(joint), about_action(other_action))
+        return Represented(
+            state=jax.lax.stop_gradient(phi),
+            action=jax.lax.stop_gradient(psi),
+            target=jax.lax.stop_gradient(phi_next),
+            losses={
+                "dynamics": Masked(residual, valid),
+                "error_penalty": Masked(jnp.mean(jnp.square(error), axis=-1), valid),
+                "information": Masked(-information[..., 0], valid & stranger(valid)),
+                "prior": Masked(kl_to_normal(psi, valid), jnp.array(True)),
+            },
+            metrics={"residual_error": jnp.mean(residual, where=valid)},
+        )
+
+    return Representation(Sizes(size, size, size), squared_distance, init, represent, stay)
+
+
+def emi(config: Config, spec: EnvSpec) -> Curiosity:
+    """The representation above, paid for what its own linear dynamics leave over, ‖φ' − φ − ψ − S‖²."""
+    representation = linear_dynamics(config, spec)
+
+    def init(key: PRNGKeyArray, encoder: Params) -> tuple[Params, Params, State]:
+        params, targets = representation.init(key, encoder)
+        return params, (), targets
+
+    def score(
+        params: Params, critic: Params, targets: State, experience: Experience, key: PRNGKeyArray
+    ) -> CuriosityOutput:
+        represented = representation.represent(params, targets, experience)
+        residual = jax.lax.stop_gradient(represented.losses["dynamics"].value)
+        error = jnp.where(experience.valid, residual, 0.0)
+        return CuriosityOutput(represented.losses, error, represented.metrics)
+
+    return Curiosity(init, score, representation.follow)
+
+
+def stranger(x: Shaped[Array, "T B *any"]) -> Shaped[Array, "T B *any"]:
+    """What another trajectory holds at another time: a sample of the marginal distribution."""
+    return jnp.roll(x, (x.shape[0] // 2, 1), axis=(0, 1))
+
+
+def jsd_bound(joint: Float[Array, "*batch"], marginal: Float[Array, "*batch"]) -> Float[Array, "*batch"]:
+    """−softplus(−T) − softplus(T̃) + log 4: Jensen–Shannon bound of mutual information (Nowozin et al., 2016).
+
+    T is the statistics network's output for what belongs together, T̃ for what does not. Zero if it cannot tell.
+    """
+    return -jax.nn.softplus(-joint) - jax.nn.softplus(marginal) + jnp.log(4.0)
+
+
+def kl_to_normal(x: Float[Array, "T B d"], valid: Bool[Array, "T B"]) -> Float[Array, ""]:
+    """KL(N(m, v) ‖ N(0, 1)) = (v + m² − 1 − log v)/2, m and v the batch's, averaged over coordinates.
+
+    Each coordinate by itself: few discrete actions have a singular covariance.
+    """
+    mask = valid[..., None]
+    mean = jnp.mean(x, axis=(0, 1), where=mask)
+    variance = jnp.var(x, axis=(0, 1), where=mask)
+    # An action that is the only one taken has no variance; its logarithm is kept finite.
+    return jnp.mean(variance + jnp.square(mean) - 1 - jnp.log(variance + 1e-6)) / 2

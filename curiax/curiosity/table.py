@@ -1,0 +1,89 @@
+"""The methods that have a name: the paper's Table 1, as data."""
+
+from typing import NamedTuple
+
+
+class Method(NamedTuple):
+    """A row of the table. The last six columns are the paper's, and its claims."""
+
+    name: str  # as its authors call it
+    composition: str  # representation+measure, or a method with a model of its own
+    about: str
+    inputs: str
+    target: str
+    measure: str
+    space: str  # what the representation is
+    random_noise: bool  # robust to noise that depends on nothing
+    dependent_noise: bool  # robust to noise that depends on state or action
+    dynamics: bool  # aware of the world's dynamics
+
+
+NOW, NEXT = "Xₜ, Aₜ", "Xₜ₊₁"
+HINDSIGHT = "Xₜ, Aₜ, Zₜ₊₁"
+PREDICT, RECONSTRUCT = "L predict", "L reconstruct + L invariance"
+
+METHODS = {
+    "ae": Method(
+        "AE",
+        "ae+predict",
+        "features of an autoencoder, prediction error (Stadie 2016)",
+        *(NOW, NEXT, PREDICT, "reconstructive"),
+        *(False, False, True),
+    ),
+    "icm": Method(
+        "ICM",
+        "icm+predict",
+        "inverse-dynamics features, prediction error (Pathak 2017)",
+        *(NOW, NEXT, PREDICT, "action predictive"),
+        *(True, False, True),
+    ),
+    "emi": Method(
+        "EMI",
+        "emi",
+        "embeddings with linear dynamics, paid for the residual (Kim 2019)",
+        *(NOW, NEXT, PREDICT, "MI-maximising"),
+        *(False, False, True),
+    ),
+    "rnd": Method(
+        "RND",
+        "rnd",
+        "error in copying a random network (Burda 2019)",
+        *(NEXT, "f(Xₜ₊₁), f random", PREDICT, "random projection"),
+        *(True, True, False),
+    ),
+    "dora": Method(
+        "DORA",
+        "dora",
+        "E-values, visit counters that see ahead (Choshen 2018)",
+        *(NOW, "constant zero", PREDICT, "pixel space"),
+        *(True, True, False),
+    ),
+    "ama": Method(
+        "AMA",
+        "pixel+aleatoric",
+        "pixels, error beyond the predicted variance (Mavor-Parker 2022)",
+        *(NOW, NEXT, "L predict − Tr Σ̂ₜ₊₁", "pixel space"),
+        *(True, True, True),
+    ),
+    "byol-explore": Method(
+        "BYOL-Explore",
+        "byol+predict",
+        "bootstrapped embeddings, prediction error (Guo 2022)",
+        *(NOW, NEXT, PREDICT, "bootstrapped"),
+        *(False, False, True),
+    ),
+    "byol-hindsight": Method(
+        "BYOL-Hindsight",
+        "byol+hindsight",
+        "the same, paid for what hindsight cannot explain (Jarrett 2023)",
+        *(HINDSIGHT, NEXT, RECONSTRUCT, "bootstrapped"),
+        *(True, True, True),
+    ),
+    "icm+hindsight": Method(
+        "ICM + hindsight",
+        "icm+hindsight",
+        "inverse-dynamics features, paid for what hindsight cannot explain",
+        *(HINDSIGHT, NEXT, RECONSTRUCT, "action predictive"),
+        *(True, True, True),
+    ),
+}
