@@ -25,6 +25,8 @@ USAGE = """curiax — curiosity that can tell noise from novelty
                                  train an agent, or go on with a run   (curiax train --help: every field)
   curiax play ENV                walk a maze yourself in the terminal
   curiax list envs|methods       what there is
+  curiax theory [--json FILE] [--figure FILE]
+                                 the paper's lemmas and theorems, checked on random finite worlds
   curiax bench [--json FILE]     speed table of this machine
 """
 
@@ -54,6 +56,18 @@ class BenchCommand:
 
     json: Path | None = None
     """also write the table here"""
+
+
+@dataclasses.dataclass(frozen=True)
+class TheoryCommand:
+    """Check the paper's lemmas and theorems on random finite worlds, exactly."""
+
+    json: Path | None = None
+    """also write the table here"""
+    figure: Path | None = None
+    """draw the contrastive bonus's gap against K here"""
+    worlds: int = 4000
+    seed: int = 0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -146,11 +160,19 @@ def bench_command(args: list[str], console: Console) -> int:
     return 0
 
 
+def theory_command(args: list[str], console: Console) -> int:
+    command = parse(TheoryCommand, args, "theory")
+    from curiax.theory import theory
+
+    return theory(console, command.worlds, command.seed, command.json, command.figure)
+
+
 COMMANDS: dict[str, Callable[[list[str], Console], int]] = {
     "train": train_command,
     "play": play_command,
     "list": list_command,
     "bench": bench_command,
+    "theory": theory_command,
 }
 
 
