@@ -82,7 +82,7 @@ def as_json(rows: list[Row], gaps: Gaps, num_worlds: int, seed: int) -> dict[str
 
 def write_json(path: Path, result: dict[str, Any]) -> None:
     try:
-        path.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+        path.write_text(json.dumps(result, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     except OSError as error:
         raise UserError(f"--json: cannot write {path}: {error.strerror}") from None
 
