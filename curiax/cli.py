@@ -4,9 +4,10 @@ import contextlib
 import dataclasses
 import io
 import re
+import shlex
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, TypeVar
 
@@ -23,8 +24,13 @@ USAGE = """curiax — curiosity that can tell noise from novelty
 
   curiax train ENV [--curiosity METHOD] [--seed N] [--preset laptop|paper] [--field value ...]
                                  train an agent, or go on with a run   (curiax train --help: every field)
+  curiax study NAME [--only PATTERN] [--seeds N ...] [--jobs N] [--out DIR] [--dry-run] [--field value ...]
+                                 train all the runs of a study, or go on with them
+  curiax evaluate RUN [--episodes N] [--seed N] [--json FILE]
+                                 play a run's policy, without training
   curiax play ENV                walk a maze yourself in the terminal
-  curiax list envs|methods       what there is
+  curiax list envs|methods|studies
+                                 what there is
   curiax theory [--json FILE] [--figure FILE]
                                  the paper's lemmas and theorems, checked on random finite worlds
   curiax bench [--json FILE]     speed table of this machine
@@ -40,6 +46,40 @@ class TrainCommand:
     """where the run is kept (default: runs/ENV/CURIOSITY/SEED)"""
     fresh: bool = False
     """start over; an earlier run there is renamed, not deleted"""
+
+
+@dataclasses.dataclass(frozen=True)
+class StudyCommand:
+    """Train all the runs of a study, one process per core. The same command goes on with what is not done.
+
+    The options of `curiax train` may follow, such as --preset and --env-steps; they hold for every run.
+    """
+
+    study: Annotated[str, tyro.conf.Positional]
+    """a study, see `curiax list studies`"""
+    only: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
+    """SETTING/METHOD or SETTING/METHOD/SEED, with * and ? as in file names; may be given several times"""
+    seeds: tuple[int, ...] | None = None
+    """instead of the study's own"""
+    jobs: int | None = None
+    """runs at a time (default: one per core)"""
+    out: Path | None = None
+    """where the runs are kept (default: runs/STUDY)"""
+    dry_run: bool = False
+    """print the runs and an estimate of the time they take, and stop"""
+
+
+@dataclasses.dataclass(frozen=True)
+class EvaluateCommand:
+    """Play whole episodes with the newest policy of a run. The run may be training; nothing is written to it."""
+
+    run: Annotated[Path, tyro.conf.Positional]
+    """the run's directory"""
+    episodes: int = 100
+    seed: int = 0
+    """of the episodes"""
+    json: Path | None = None
+    """also write the result here"""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,15 +115,21 @@ class ListCommand:
     """List what there is."""
 
     what: Annotated[str, tyro.conf.Positional]
-    """envs or methods"""
+    """envs, methods or studies"""
 
 
 def parse(command: type[Command], args: list[str], name: str, default: Command = tyro.MISSING_NONPROP) -> Command:
-    """tyro, its boxed message folded into one line."""
+    with one_line_messages():
+        return tyro.cli(command, args=args, prog=f"curiax {name}", default=default)
+
+
+@contextlib.contextmanager
+def one_line_messages() -> Iterator[None]:
+    """tyro's boxed message, folded into one line."""
     message = io.StringIO()
     try:
         with contextlib.redirect_stderr(message):
-            return tyro.cli(command, args=args, prog=f"curiax {name}", default=default)
+            yield
     except SystemExit as stop:
         if stop.code in (0, None):
             raise
@@ -124,6 +170,32 @@ def train_command(args: list[str], console: Console) -> int:
     return run_training(config, command.run_dir, command.fresh, console)
 
 
+def study_command(args: list[str], console: Console) -> int:
+    with one_line_messages():
+        command, rest = tyro.cli(StudyCommand, args=args, prog="curiax study", return_unknown_args=True)
+    from curiax.studies import STUDIES
+    from curiax.studies.run import make_plan, run_study
+
+    if command.study not in STUDIES:
+        raise UserError(unknown_name("study", command.study, STUDIES))
+    default = dataclasses.replace(preset_of(rest), **STUDIES[command.study].fields)
+    config = validate(parse(Config, rest, "study", default))
+    if (config.env, config.curiosity, config.seed) != (default.env, default.curiosity, default.seed):
+        raise UserError("environment, method and seed are the study's: choose with --only and --seeds")
+    words = shlex.join(["curiax", "study", *args])
+    plan = make_plan(command.study, config, command.seeds, command.only, command.jobs, command.out, words)
+    return run_study(plan, command.dry_run, console)
+
+
+def evaluate_command(args: list[str], console: Console) -> int:
+    command = parse(EvaluateCommand, args, "evaluate")
+    from curiax.evaluate import evaluate_run
+
+    use_compilation_cache()
+    evaluate_run(command.run, command.episodes, command.seed, command.json, console)
+    return 0
+
+
 def play_command(args: list[str], console: Console) -> int:
     command = parse(PlayCommand, args, "play")
     from curiax import envs
@@ -138,9 +210,11 @@ def play_command(args: list[str], console: Console) -> int:
 def list_command(args: list[str], console: Console) -> int:
     command = parse(ListCommand, args, "list")
     from curiax import curiosity, envs
+    from curiax.studies import STUDIES
 
     tables = {
         "envs": envs.ENVS,
+        "studies": {name: study.about for name, study in STUDIES.items()},
         "methods": {name: method.about for name, method in curiosity.METHODS.items()},
     }
     if command.what not in tables:
@@ -169,6 +243,8 @@ def theory_command(args: list[str], console: Console) -> int:
 
 COMMANDS: dict[str, Callable[[list[str], Console], int]] = {
     "train": train_command,
+    "study": study_command,
+    "evaluate": evaluate_command,
     "play": play_command,
     "list": list_command,
     "bench": bench_command,

@@ -49,9 +49,13 @@ def intrinsic_reward(
 ) -> tuple[Moments, Float[Array, "T B"]]:
     """r_int = max((r_raw − μ)/σ, 0), or r_raw/σ without prioritisation. The statistics include this batch."""
     state = moments_update(state, error, valid, config.decay)
+    return state, jnp.where(valid, pay(config, state, error), 0.0)
+
+
+def pay(config: BonusConfig, state: Moments, error: Float[Array, "T B"]) -> Float[Array, "T B"]:
+    """The same by statistics as they are."""
     mean, scale = mean_and_scale(state, config.decay)
-    reward = jnp.maximum((error - mean) / scale, 0.0) if config.prioritise else error / scale
-    return state, jnp.where(valid, reward, 0.0)
+    return jnp.maximum((error - mean) / scale, 0.0) if config.prioritise else error / scale
 
 
 def mix(

@@ -1,0 +1,92 @@
+"""A study is data: settings × methods × seeds, and what it changes in the preset."""
+
+import dataclasses
+import re
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from typing import Any, NamedTuple
+
+from curiax.config import PRESETS, Config, to_dict
+from curiax.errors import UserError
+from curiax.runs import differences
+from curiax.suggest import unknown_name
+
+
+class Study(NamedTuple):
+    about: str
+    family: str  # of the environments FAMILY/SETTING
+    settings: tuple[str, ...]
+    methods: tuple[tuple[str, ...], ...]  # to be compared: one group goes through all settings before the next
+    seeds: tuple[int, ...]
+    fields: dict[str, Any] = {}  # noqa: RUF012 — of the config, where the preset's value is not wanted
+
+
+class Member(NamedTuple):
+    """A run of a study."""
+
+    setting: str
+    method: str
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """Its directory within the study's."""
+        return f"{self.setting}/{self.method}/{self.seed}"
+
+
+def members(study: Study, seeds: Sequence[int] | None = None, only: Sequence[str] = ()) -> list[Member]:
+    """The runs of a study, the most telling first; `only` are patterns of SETTING/METHOD or SETTING/METHOD/SEED."""
+    found = [
+        Member(setting, method, seed)
+        for seed in (study.seeds if seeds is None else seeds)
+        for group in study.methods
+        for setting in study.settings
+        for method in group
+    ]
+    for pattern in only:
+        if not any(matches(member, pattern) for member in found):
+            names = [f"{setting}/{method}" for setting in study.settings for group in study.methods for method in group]
+            raise UserError(unknown_name("--only", pattern, names))
+    return [member for member in found if not only or any(matches(member, pattern) for pattern in only)]
+
+
+def matches(member: Member, pattern: str) -> bool:
+    return any(fnmatchcase(name, pattern) for name in (member.name, f"{member.setting}/{member.method}"))
+
+
+def member_config(study: Study, base: Config, member: Member) -> Config:
+    return dataclasses.replace(base, env=f"{study.family}/{member.setting}", curiosity=member.method, seed=member.seed)
+
+
+def changes(config: Config) -> dict[str, Any]:
+    """Dotted names and values of the fields that are not as the preset has them."""
+    return {name: new for name, (_, new) in differences(to_dict(PRESETS[config.preset]), to_dict(config)).items()}
+
+
+def train_words(config: Config) -> list[str]:
+    """What to write after `curiax` to train so."""
+    words = [
+        "train",
+        config.env,
+        "--curiosity",
+        config.curiosity,
+        "--seed",
+        str(config.seed),
+        "--preset",
+        config.preset,
+    ]
+    for name, value in changes(config).items():
+        if name not in ("env", "curiosity", "seed"):
+            words += option(name, value)
+    return words
+
+
+def option(name: str, value: Any) -> list[str]:
+    """A field as the command line has it."""
+    *groups, field = name.split(".")
+    if isinstance(value, bool) and not value:
+        field = f"no-{field}"
+    flag = "--" + re.sub("_(?!$)", "-", ".".join([*groups, field]))  # `lambda_` keeps its own
+    if isinstance(value, bool):
+        return [flag]
+    return [flag, *map(str, value if isinstance(value, tuple | list) else [value])]

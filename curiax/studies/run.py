@@ -1,0 +1,263 @@
+"""`curiax study`: an estimate, then the runs, then the scores.
+
+A study's directory holds study.json (what was asked), SETTING/METHOD/SEED/ (an ordinary run each, with FAILED and its
+reason if it failed), SETTING/METHOD/SEED.log (what its process said) and scores.csv (the runs that are done).
+"""
+
+import contextlib
+import dataclasses
+import datetime
+import json
+import math
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rich.console import Console
+
+from curiax.config import Config
+from curiax.errors import UserError
+from curiax.program import Stop, polite_stop
+from curiax.runs import lock, write_atomically
+from curiax.studies import STUDIES
+from curiax.studies.base import Member, changes, member_config, members, train_words
+from curiax.studies.display import Display, Line
+from curiax.studies.launch import State, Task, available_cores, launch
+from curiax.studies.progress import Speed, duration, finished, glance, makespan, progress, seconds_left, speed
+from curiax.studies.scores import Score, score, score_table, write_scores
+
+MEASURED_ROWS = 3  # of metrics; the first includes compilation
+
+
+class Plan(NamedTuple):
+    """A study as it was asked for."""
+
+    name: str
+    directory: Path
+    config: Config  # of every run but for environment, method and seed
+    members: list[Member]
+    num_jobs: int
+    command: str
+
+    def config_of(self, member: Member) -> Config:
+        return member_config(STUDIES[self.name], self.config, member)
+
+    def directory_of(self, member: Member) -> Path:
+        return self.directory / member.name
+
+    def finished(self, member: Member) -> bool:
+        return finished(self.directory_of(member), self.config_of(member))
+
+    @property
+    def cores(self) -> list[int]:
+        """One for each job; they are shared if there are fewer."""
+        available = available_cores()
+        return [available[job % len(available)] for job in range(self.num_jobs)]
+
+
+def make_plan(
+    name: str,
+    config: Config,
+    seeds: Sequence[int] | None = None,
+    only: Sequence[str] = (),
+    num_jobs: int | None = None,
+    directory: Path | None = None,
+    command: str = "",
+) -> Plan:
+    """All runs of the study, one per core, in runs/NAME, unless something else is asked for."""
+    if any(seed < 0 for seed in seeds or ()):
+        raise UserError(f"--seeds {min(seeds or ())}: must be 0 or more")
+    if num_jobs is not None and num_jobs < 1:
+        raise UserError(f"--jobs {num_jobs}: must be 1 or more")
+    return Plan(
+        name=name,
+        directory=directory or Path("runs") / name,
+        config=config,
+        members=members(STUDIES[name], seeds, only),
+        num_jobs=num_jobs or len(available_cores()),
+        command=command,
+    )
+
+
+def run_study(plan: Plan, dry_run: bool, console: Console) -> int:
+    """Returns the exit code: 0 if all runs are done, 1 if one failed, that of the signal if there was one."""
+    with polite_stop() as stop:
+        if dry_run:
+            for member in plan.members:
+                say(console, f"{member.name}{'  done' if plan.finished(member) else ''}")
+            say(console, estimate(plan, speeds(plan, console, stop)))
+            return 128 + stop.signal if stop.signal else 0
+        with open_directory(plan):
+            states = work(plan, console, stop)
+            return conclude(plan, states, console, stop)
+
+
+@contextlib.contextmanager
+def open_directory(plan: Plan) -> Iterator[None]:
+    """One study process at a time; study.json says what all those so far were asked for."""
+    with contextlib.ExitStack() as stack:
+        try:
+            plan.directory.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(hold(plan.directory))
+            document = study_document(plan, read_study(plan.directory))
+            write_atomically(plan.directory / "study.json", json.dumps(document, indent=2) + "\n")
+        except OSError as error:
+            raise UserError(f"{plan.directory}: cannot be written ({error.strerror or error})") from None
+        yield
+
+
+def hold(directory: Path) -> Any:
+    try:
+        return lock(directory / "lock")
+    except UserError:
+        raise UserError(f"{directory}: another process works on this study") from None
+
+
+def read_study(directory: Path) -> dict[str, Any] | None:
+    """What study.json says, if there is one."""
+    path = directory / "study.json"
+    if not path.exists():
+        return None
+    try:
+        document = json.loads(path.read_text())
+        return document | {"runs": [Member(run["setting"], run["method"], run["seed"]) for run in document["runs"]]}
+    except (ValueError, KeyError, TypeError) as error:
+        raise UserError(f"{path}: not a study of this version of curiax ({error})") from None
+
+
+def study_document(plan: Plan, before: dict[str, Any] | None) -> dict[str, Any]:
+    """The content of study.json; runs asked for earlier stay in it."""
+    fields = changes(plan.config)
+    now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    asked = set(plan.members)
+    if before is not None:
+        refuse_other_study(plan, before, fields)
+        asked |= set(before["runs"])
+        now = before["started"]
+    everything = members(STUDIES[plan.name], sorted({member.seed for member in asked}))
+    runs = [member for member in everything if member in asked]
+    return {
+        "name": plan.name,
+        "command": plan.command,
+        "preset": plan.config.preset,
+        "fields": fields,
+        "runs": [{"directory": member.name, **member._asdict()} for member in runs],
+        "started": now,
+    }
+
+
+def refuse_other_study(plan: Plan, before: Mapping[str, Any], fields: Mapping[str, Any]) -> None:
+    """A study may be made longer; in all else its runs are alike."""
+    old = {"study": before["name"], "preset": before["preset"]} | before["fields"]
+    new = {"study": plan.name, "preset": plan.config.preset} | json.loads(json.dumps(fields))
+    for name in sorted((old.keys() | new.keys()) - {"env_steps"}):
+        if old.get(name) != new.get(name):
+            was, asked = (values.get(name, "the preset's") for values in (old, new))
+            raise UserError(f"{plan.directory}: was begun with {name} = {was}, not {asked}; choose another --out")
+
+
+def work(plan: Plan, console: Console, stop: Stop) -> dict[str, State]:
+    """Trains what is not done yet, and gives what became of every run."""
+    done = {member for member in plan.members if plan.finished(member)}
+    save_scores(plan)
+    states = {member.name: State("done" if member in done else "waiting") for member in plan.members}
+    pending = [member for member in plan.members if member not in done]
+    if not pending:
+        return states
+    measured = speeds(plan, console, stop)
+    if not stop.signal:
+        say(console, estimate(plan, measured))
+    tasks = [Task(each.name, plan.directory_of(each), train_words(plan.config_of(each))) for each in pending]
+    num_done = len(done)
+    with Display(console) as display, contextlib.closing(launch(tasks, plan.cores, stop)) as launched:
+        for changed in launched:
+            states |= changed
+            lines = [
+                Line(each.name, states[each.name], progress(plan.directory_of(each), plan.config_of(each)))
+                for each in plan.members
+            ]
+            display.show(lines, time_left(plan, lines, measured), stopping=stop.signal is not None)
+            if (now_done := sum(state.kind == "done" for state in states.values())) > num_done:
+                num_done = now_done
+                save_scores(plan)
+    return states
+
+
+def speeds(plan: Plan, console: Console, stop: Stop) -> dict[str, Speed]:
+    """Of each method that has work to do: as its runs here went, or else measured now by a short run of its own."""
+    pending = [member for member in plan.members if not plan.finished(member)]
+    known = {}
+    for member in plan.members:
+        found = speed(glance(plan.directory_of(member) / "metrics.csv"))
+        known |= {member.method: found} if found is not None else {}
+    unknown = {member.method: member for member in reversed(pending) if member.method not in known}
+    if not unknown:
+        return known
+    say(console, f"measuring the speed of {', '.join(sorted(unknown))} on this machine …")
+    with tempfile.TemporaryDirectory() as directory:
+        tasks = [measurement(plan.config_of(member), Path(directory) / method) for method, member in unknown.items()]
+        for _ in launch(tasks, plan.cores, stop):
+            pass
+        found = {task.name: speed(glance(task.directory / "metrics.csv")) for task in tasks}
+    return known | {method: measured for method, measured in found.items() if measured is not None}
+
+
+def measurement(config: Config, directory: Path) -> Task:
+    """A run of a few rows; what it compiles the study's own runs find in the cache."""
+    short = dataclasses.replace(config, env_steps=MEASURED_ROWS * config.log_every * config.steps_per_update)
+    return Task(config.curiosity, directory, train_words(short))
+
+
+def estimate(plan: Plan, measured: Mapping[str, Speed]) -> str:
+    """The whole of what is to be done, in steps, time and cores."""
+    pending = [member for member in plan.members if not plan.finished(member)]
+    runs = [progress(plan.directory_of(member), plan.config_of(member)) for member in pending]
+    steps = sum(run.total_steps - run.env_steps for run in runs)
+    lines = [Line(member.name, State("waiting"), run) for member, run in zip(pending, runs, strict=True)]
+    rates = [f"{method} {found.steps_per_second:,.0f}" for method, found in measured.items()]
+    return (
+        f"{len(pending)} of {len(plan.members)} runs to do, {steps / 1e6:.1f} M environment steps, "
+        f"{plan.num_jobs} at a time on cores {', '.join(map(str, sorted(set(plan.cores))))}: "
+        f"about {duration(time_left(plan, lines, measured))} at the measured steps/s ({', '.join(rates) or 'none yet'})"
+    )
+
+
+def time_left(plan: Plan, lines: Sequence[Line], measured: Mapping[str, Speed]) -> float:
+    """Of all runs; NaN while the speed of one is not known. The running ones come first: they have their cores."""
+    methods = {member.name: member.method for member in plan.members}
+    todo = [line for line in lines if line.state.kind in ("running", "waiting", "held")]
+    seconds = []
+    for line in sorted(todo, key=lambda line: line.state.kind != "running"):
+        running = line.state.kind == "running"
+        known = (line.progress.speed if running else None) or measured.get(methods[line.name])
+        seconds.append(math.nan if known is None else seconds_left(line.progress, known) + (not running) * known.start)
+    return math.nan if any(map(math.isnan, seconds)) else makespan(seconds, plan.num_jobs)
+
+
+def save_scores(plan: Plan) -> list[Score]:
+    """scores.csv has every run of the study that is done, those of earlier commands too."""
+    study = read_study(plan.directory)
+    done = [member for member in study["runs"] if plan.finished(member)] if study else []
+    scores = [score(member, plan.directory_of(member)) for member in done]
+    write_scores(plan.directory / "scores.csv", scores)
+    return scores
+
+
+def conclude(plan: Plan, states: Mapping[str, State], console: Console, stop: Stop) -> int:
+    scores = save_scores(plan)
+    if scores:
+        console.print(score_table(scores))
+    failures = {name: state.reason for name, state in states.items() if state.kind == "failed"}
+    for name, reason in failures.items():
+        say(console, f"failed: {name}: {reason} (more in {plan.directory / name}.log)")
+    if stop.signal and any(state.kind != "done" for state in states.values()):
+        num_done = sum(state.kind == "done" for state in states.values())
+        say(console, f"stopped, {num_done} of {len(states)} runs done; the same command goes on from here")
+        return 128 + stop.signal
+    say(console, f"next: curiax report {plan.directory}")
+    return 1 if failures else 0
+
+
+def say(console: Console, text: str) -> None:
+    console.print(text, highlight=False, markup=False)

@@ -1,0 +1,32 @@
+"""A child of a study: the command line on one core. It stops when the study does, even one that was killed.
+
+python -m curiax.studies.worker CORE PARENT train …
+"""
+
+import os
+import runpy
+import signal
+import sys
+import threading
+import time
+
+WATCH_INTERVAL = 0.5  # seconds
+
+
+def stop_with(parent: int) -> None:
+    """Asks this process to save and stop once its parent is gone."""
+    while os.getppid() == parent:
+        time.sleep(WATCH_INTERVAL)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def main(core: str, parent: str, *words: str) -> None:
+    if hasattr(os, "sched_setaffinity"):  # before JAX makes its threads
+        os.sched_setaffinity(0, [int(core)])
+    threading.Thread(target=stop_with, args=(int(parent),), daemon=True).start()
+    sys.argv = ["curiax", *words]
+    runpy.run_module("curiax.cli", run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
