@@ -28,6 +28,8 @@ USAGE = """curiax — curiosity that can tell noise from novelty
                                  train all the runs of a study, or go on with them
   curiax evaluate RUN [--episodes N] [--seed N] [--json FILE]
                                  play a run's policy, without training
+  curiax report DIR [--out DIR] [--no-films]
+                                 one page, figure and tables of a study or of runs, finished or not
   curiax play ENV                walk a maze yourself in the terminal
   curiax list envs|methods|studies
                                  what there is
@@ -80,6 +82,18 @@ class EvaluateCommand:
     """of the episodes"""
     json: Path | None = None
     """also write the result here"""
+
+
+@dataclasses.dataclass(frozen=True)
+class ReportCommand:
+    """Write a page, a figure and tables of a study, of several runs, or of one. They may be training."""
+
+    directory: Annotated[Path, tyro.conf.Positional]
+    """of the study or the runs"""
+    out: Path | None = None
+    """where the report goes (default: DIRECTORY/report)"""
+    films: bool = True
+    """film a typical episode of each agent, which plays some with the newest policy"""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -196,6 +210,17 @@ def evaluate_command(args: list[str], console: Console) -> int:
     return 0
 
 
+def report_command(args: list[str], console: Console) -> int:
+    command = parse(ReportCommand, args, "report")
+    from curiax.report.write import write_report
+
+    use_compilation_cache()
+    out = command.out or command.directory / "report"
+    page = write_report(command.directory, out, command.films, lambda text: console.print(text, markup=False))
+    console.print(f"open {page}", markup=False)
+    return 0
+
+
 def play_command(args: list[str], console: Console) -> int:
     command = parse(PlayCommand, args, "play")
     from curiax import envs
@@ -248,6 +273,7 @@ COMMANDS: dict[str, Callable[[list[str], Console], int]] = {
     "play": play_command,
     "list": list_command,
     "bench": bench_command,
+    "report": report_command,
     "theory": theory_command,
 }
 

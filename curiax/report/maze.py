@@ -4,6 +4,7 @@ python -m curiax.report.maze docs/images/maze.png
 """
 
 import sys
+from typing import IO
 
 import matplotlib
 import matplotlib.colors
@@ -17,7 +18,7 @@ from matplotlib.patches import Rectangle
 from curiax.envs import maze
 
 # Okabe and Ito's palette, told apart by colour-blind readers too
-WALL, FLOOR, AGENT, BLOCK, COIN = "#3b3f46", "#ffffff", "#0072b2", "#d55e00", "#e69f00"
+WALL, FLOOR, AGENT, BLOCK, COIN = "#3b3f46", "#ffffff", "#0072b2", "#e69f00", "#f0e442"
 REGIONS = ("#ffffff", "#eef4f8", "#dce9f1", "#c9dfeb", "#b7d4e4")  # floor, R1..R4: further is darker
 BLOCK_NAMES = ("V1", "V2", "H1", "H2")
 
@@ -37,10 +38,10 @@ def draw_things(axes: Axes, layout: maze.Layout) -> None:
     middle = layout.doorways.shape[1] // 2
     for name, doorway in zip(BLOCK_NAMES, layout.doorways, strict=True):
         for row, column in doorway:
-            axes.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, facecolor="#f7e3d4", edgecolor="none"))
+            axes.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, facecolor="#faecd0", edgecolor="none"))
         row, column = doorway[middle]
         axes.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, facecolor=BLOCK))
-        axes.text(column, row, name, color="white", ha="center", va="center", fontsize=7, fontweight="bold")
+        axes.text(column, row, name, color="#20242a", ha="center", va="center", fontsize=7, fontweight="bold")
     for row, column in layout.coins[rng.choice(len(layout.coins), 2, replace=False)]:
         axes.plot(column, row, "o", color=COIN, markersize=9, markeredgecolor="#8a5f00")
     row, column = layout.start
@@ -54,14 +55,17 @@ def draw_things(axes: Axes, layout: maze.Layout) -> None:
         axes.text(column, row, f"R{number}", color="#1f4e6b", ha="center", va="center", fontsize=15, alpha=0.8)
 
 
-def main(path: str) -> None:
+def picture(path: str | IO[str], form: str | None = None) -> None:
+    """Writes the picture, in the format of the path's name or in `form`."""
     layout = maze.parse(maze.MAP)
     figure, axes = plt.subplots(figsize=(7.5, 5.4), layout="constrained")
     draw_maze(axes, layout)
     draw_things(axes, layout)
-    figure.savefig(path, dpi=110)
+    figure.savefig(
+        path, format=form, dpi=110, transparent=form == "svg", metadata={"Date": None} if form == "svg" else None
+    )
     plt.close(figure)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    picture(sys.argv[1])

@@ -1,0 +1,97 @@
+"""Where each agent was and what it wanted, cell by cell, in slices of training."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from curiax.envs import maze
+from curiax.errors import UserError
+from curiax.report.read import RunData, Study
+from curiax.report.scores import divide
+from curiax.runs import read_maps
+
+NUM_SLICES = 40
+MIN_VISITS = 10  # fewer visits in a slice tell nothing of the reward to be had in a cell
+DECADES = 3  # of the scale of visits: from 1/1000 of the time, and less, to all of it
+TOP = 255  # levels are bytes; 0 means hardly ever there
+
+
+class Maps(NamedTuple):
+    """Of one method in one setting, over all its seeds. Cells are those without a wall, in reading order."""
+
+    share: np.ndarray  # [slices, cells] of the time spent there; NaN in a slice that no run has reached
+    wanted: np.ndarray  # [slices, cells] intrinsic reward per visit; NaN where the agent hardly came
+
+
+def slice_edges(study: Study) -> np.ndarray:
+    num_rows = max(len(run.metrics["update"]) for run in study.logged)
+    return np.linspace(0, max(run.env_steps for run in study.logged), min(NUM_SLICES, num_rows) + 1)
+
+
+def sliced(runs: Sequence[RunData], edges: np.ndarray) -> Maps | None:
+    """Sums over the log intervals of each slice, and over seeds; None where no run has maps."""
+    floor = ~maze.parse(maze.MAP).wall
+    total = np.zeros((len(edges) - 1, 2, floor.sum()))
+    for run in runs:
+        for row, slice_index in zip(maps_of(run), slices_of(run, edges), strict=False):
+            total[slice_index] += row[:, floor]
+    visits, reward = total[:, 0], total[:, 1]
+    if not visits.any():
+        return None
+    share = divide(visits, visits.sum(axis=1, keepdims=True), 1)
+    return Maps(share, divide(reward, visits, MIN_VISITS))
+
+
+def maps_of(run: RunData) -> np.ndarray:
+    try:
+        return read_maps(run.directory)
+    except UserError:  # made by another version of curiax
+        return np.zeros((0, 2, 0, 0))
+
+
+def slices_of(run: RunData, edges: np.ndarray) -> np.ndarray:
+    """The slice in which each log interval ends."""
+    return np.clip(np.searchsorted(edges, run.metrics["env_steps"], side="left") - 1, 0, len(edges) - 2)
+
+
+def levels_of_share(share: np.ndarray) -> np.ndarray:
+    """Bytes on a logarithmic scale: a stare is a hundred times a walk, and both should show."""
+    scaled = 1 + np.log10(np.maximum(np.nan_to_num(share), 10.0**-DECADES)) / DECADES
+    return np.round(TOP * scaled).astype(np.uint8)
+
+
+def levels_of_reward(wanted: np.ndarray, top: float) -> np.ndarray:
+    """Bytes on a linear scale up to `top`; 1 is no reward, 0 is not known."""
+    scaled = 1 + (TOP - 1) * np.clip(np.nan_to_num(wanted) / top, 0, 1)
+    return np.where(np.isfinite(wanted), np.round(scaled), 0).astype(np.uint8)
+
+
+def top_reward(maps: Sequence[Maps]) -> float:
+    """The upper end of the scale that all maps share: all but the rarest cells are below."""
+    known = np.concatenate([one.wanted[np.isfinite(one.wanted)] for one in maps])
+    return max(float(np.quantile(known, 0.99)), 1e-6) if len(known) else 1.0
+
+
+def place(layout: maze.Layout, row: int, column: int) -> str:
+    """What to call a cell in a sentence."""
+    if layout.region[row, column]:
+        return f"R{layout.region[row, column]}"
+    return "the first room" if column > layout.doorways[0, :, 1].max() else "a doorway"
+
+
+def layout_payload() -> dict[str, Any]:
+    """What the page needs to draw the maze."""
+    layout = maze.parse(maze.MAP)
+    rows, columns = layout.wall.shape
+    cells = layout.doorways[..., 0] * columns + layout.doorways[..., 1]
+    floor = np.argwhere(~layout.wall)
+    return {
+        "rows": rows,
+        "columns": columns,
+        "floor": np.flatnonzero(~layout.wall).tolist(),
+        "places": [place(layout, row, column) for row, column in floor],
+        "doorways": cells.tolist(),
+        "blocks": cells[:, cells.shape[1] // 2].tolist(),
+        "view": maze.VIEW,
+    }

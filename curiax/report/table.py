@@ -1,0 +1,131 @@
+"""The table of final scores, as HTML and as CSV."""
+
+import csv
+from html import escape
+from pathlib import Path
+
+import numpy as np
+
+from curiax.report.figure import colours
+from curiax.report.read import RunData, Study
+from curiax.report.scores import CURVES, RANGES, TRACKERS, Interval, binned, final, first_reach, grid, interval
+from curiax.report.words import method_title, setting_brief, steps
+from curiax.studies.scores import Score
+
+WIDTH, HEIGHT, INSET = 130, 18, 6  # of the plot in a row, pixels
+
+
+def scores_table(study: Study) -> str:
+    heads = ["Method", "Regions per episode, 0 to 4", "", "Noise in view"]
+    heads += [f"R{number} reached" for number in (1, 2, 3, 4)]
+    head = "".join(f'<th scope="col">{text}</th>' for text in heads)
+    bodies = "".join(setting_rows(study, setting) for setting in study.settings)
+    return f"<table><thead><tr>{head}</tr></thead>{bodies}</table>"
+
+
+def setting_rows(study: Study, setting: str) -> str:
+    title = f"{escape(setting)}<small>{escape(setting_brief(setting))}</small>"
+    rows = [f'<tr class="setting"><th colspan="8" scope="rowgroup">{title}</th></tr>']
+    palette = colours(study.methods)
+    for method in study.methods:
+        if runs := study.group(setting, method):
+            rows.append(method_row(method, palette[method], runs))
+    return f"<tbody>{''.join(rows)}</tbody>"
+
+
+def method_row(method: str, colour: str, runs: list[RunData]) -> str:
+    scores = [final(run, "trackers") for run in runs]
+    score = interval(scores, RANGES["trackers"])
+    dwell = interval([final(run, "noise_dwell") for run in runs], RANGES["noise_dwell"])
+    done = np.mean([run.progress for run in runs])
+    so_far = "" if done == 1 else f" <small>{100 * done:.0f} % done</small>"
+    swatch = f'<span class="swatch" style="background:{colour}"></span>'
+    cells = [
+        f'<th scope="row">{swatch}{escape(method_title(method))}{so_far}</th>',
+        cell("Regions per episode", f"<b>{number(score.mean)}</b> <small>{spread(score)}</small>"),
+        f'<td class="plot">{dot_plot(score, scores, colour)}</td>',
+        cell("Noise in view", percent(dwell)),
+        *(cell(f"R{index} reached", reach(runs, tracker)) for index, tracker in enumerate(TRACKERS, 1)),
+    ]
+    return f"<tr>{''.join(cells)}</tr>"
+
+
+def cell(label: str, content: str) -> str:
+    return f'<td data-label="{label}"><span>{content}</span></td>'
+
+
+def number(value: float) -> str:
+    return f"{value:.2f}" if np.isfinite(value) else "–"
+
+
+def spread(value: Interval) -> str:
+    return f"[{value.low:.2f}, {value.high:.2f}]" if np.isfinite(value.low) else "one seed" if value.num_seeds else ""
+
+
+def percent(value: Interval) -> str:
+    """`12 % [8, 16]`."""
+    bounds = f" <small>[{100 * value.low:.0f}, {100 * value.high:.0f}]</small>" if np.isfinite(value.low) else ""
+    return f"{100 * value.mean:.0f} %{bounds}" if np.isfinite(value.mean) else "–"
+
+
+def reach(runs: list[RunData], tracker: str) -> str:
+    """The median over seeds, and how many seeds got there if not all. A seed that never did counts as infinite."""
+    found = np.nan_to_num([first_reach(run, tracker) for run in runs], nan=np.inf)
+    median = np.sort(found)[(len(found) - 1) // 2]
+    share = f" <small>{np.isfinite(found).sum()} of {len(found)}</small>" if np.isinf(found).any() else ""
+    return (steps(median) if np.isfinite(median) else "never") + (share if len(found) > 1 else "")
+
+
+def dot_plot(score: Interval, seeds: list[float], colour: str) -> str:
+    """Seeds as dots, the interval as a line, on a rail from 0 to 4."""
+
+    def x(value: float) -> float:
+        return INSET + (WIDTH - 2 * INSET) * value / RANGES["trackers"][1]
+
+    middle = HEIGHT / 2
+    parts = [f'<line class="rail" x1="{x(0)}" x2="{x(4)}" y1="{middle}" y2="{middle}"/>']
+    parts += [f'<line class="rail" x1="{x(v)}" x2="{x(v)}" y1="{middle - 3}" y2="{middle + 3}"/>' for v in range(5)]
+    if np.isfinite(score.low):
+        line = f'x1="{x(score.low):.1f}" x2="{x(score.high):.1f}" y1="{middle}" y2="{middle}"'
+        parts.append(f'<line {line} stroke="{colour}" stroke-width="6" stroke-linecap="round" opacity="0.25"/>')
+    dots = [value for value in seeds if np.isfinite(value)]
+    parts += [f'<circle cx="{x(value):.1f}" cy="{middle}" r="3.2" fill="{colour}"/>' for value in dots]
+    return f'<svg class="dots" viewBox="0 0 {WIDTH} {HEIGHT}" aria-hidden="true">{"".join(parts)}</svg>'
+
+
+def all_scores(study: Study) -> list[Score]:
+    """The rows of scores.csv; of an unfinished run, how it stands at env_steps."""
+    return [
+        Score(
+            run.setting,
+            run.method,
+            run.seed,
+            score=final(run, "trackers"),
+            noise_dwell=final(run, "noise_dwell"),
+            env_steps=run.env_steps,
+            wall_minutes=float(run.metrics["seconds"][-1]) / 60,
+        )
+        for run in in_order(study)
+    ]
+
+
+def write_curves(study: Study, path: Path) -> None:
+    """One row per run and bin: the points of the page's curves."""
+    edges = grid(study)
+    with path.open("w", newline="") as file:
+        rows = csv.writer(file, lineterminator="\n")
+        rows.writerow(["setting", "method", "seed", "env_steps", *CURVES])
+        for run in in_order(study):
+            values = [binned(run, name, edges) for name in CURVES]
+            for middle, *row in zip((edges[:-1] + edges[1:]) / 2, *values, strict=True):
+                if np.isfinite(row).any():
+                    rows.writerow([run.setting, run.method, run.seed, round(middle), *map(digits, row)])
+
+
+def in_order(study: Study) -> list[RunData]:
+    return [run for setting in study.settings for method in study.methods for run in study.group(setting, method)]
+
+
+def digits(value: float) -> str:
+    """Four significant digits; nothing for NaN."""
+    return f"{value:.4g}" if np.isfinite(value) else ""
