@@ -69,7 +69,7 @@ def levels_of_reward(wanted: np.ndarray, top: float) -> np.ndarray:
 
 def top_reward(maps: Sequence[Maps]) -> float:
     """The upper end of the scale that all maps share: all but the rarest cells are below."""
-    known = np.concatenate([one.wanted[np.isfinite(one.wanted)] for one in maps])
+    known = np.concatenate([np.zeros(0), *(one.wanted[np.isfinite(one.wanted)] for one in maps)])
     return max(float(np.quantile(known, 0.99)), 1e-6) if len(known) else 1.0
 
 
@@ -90,7 +90,7 @@ def layout_payload() -> dict[str, Any]:
         "rows": rows,
         "columns": columns,
         "floor": np.flatnonzero(~layout.wall).tolist(),
-        "places": [place(layout, row, column) for row, column in floor],
+        "places": [place(layout, row, column) for row, column in floor.tolist()],
         "doorways": cells.tolist(),
         "blocks": cells[:, cells.shape[1] // 2].tolist(),
         "view": maze.VIEW,

@@ -79,7 +79,7 @@ def reach(runs: list[RunData], tracker: str) -> str:
 def dot_plot(score: Interval, seeds: list[float], colour: str) -> str:
     """Seeds as dots, the interval as a line, on a rail from 0 to 4."""
 
-    def x(value: float) -> float:
+    def x(value: int | float) -> float:
         return INSET + (WIDTH - 2 * INSET) * value / RANGES["trackers"][1]
 
     middle = HEIGHT / 2
