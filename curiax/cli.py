@@ -235,6 +235,7 @@ def play_command(args: list[str], console: Console) -> int:
 def list_command(args: list[str], console: Console) -> int:
     command = parse(ListCommand, args, "list")
     from curiax import curiosity, envs
+    from curiax.curiosity.listing import show_table_1
     from curiax.studies import STUDIES
 
     tables = {
@@ -244,6 +245,8 @@ def list_command(args: list[str], console: Console) -> int:
     }
     if command.what not in tables:
         raise UserError(unknown_name("curiax list", command.what, tables))
+    if command.what == "methods":
+        show_table_1(console)
     table = tables[command.what]
     width = max(map(len, table))
     for name, about in table.items():
@@ -270,10 +273,10 @@ COMMANDS: dict[str, Callable[[list[str], Console], int]] = {
     "train": train_command,
     "study": study_command,
     "evaluate": evaluate_command,
+    "report": report_command,
     "play": play_command,
     "list": list_command,
     "bench": bench_command,
-    "report": report_command,
     "theory": theory_command,
 }
 

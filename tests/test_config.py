@@ -205,6 +205,11 @@ def test_a_config_survives_json(preset):
     assert hash(restored) == hash(changed)  # lists became tuples again
 
 
+def test_a_config_from_before_a_part_was_added_has_its_defaults():
+    old = {name: value for name, value in to_dict(PAPER).items() if name != "method"}
+    assert from_dict(old) == PAPER
+
+
 def test_json_holds_every_field():
     def leaves(values, prefix=""):
         for name, value in values.items():
@@ -223,6 +228,8 @@ MISTAKES = {
     "unknown environment": ("train maze/brownien", "maze/brownien", "Did you mean maze/brownian?", "maze/random"),
     "unknown method": ("train --curiosity byol-hindsite", "byol-hindsite", "Did you mean byol-hindsight?", "rnd"),
     "hindsight for rnd": ("train --curiosity rnd+hindsight", "rnd+hindsight", "deterministic target"),
+    "hindsight for dora": ("train --curiosity dora+hindsight", "dora+hindsight", "deterministic target"),
+    "unknown measure": ("train --curiosity ae+hindsite", "measure hindsite", "Did you mean hindsight?", "aleatoric"),
     "misspelled flag": ("train --baych-size 3", "--baych-size", "Perhaps you meant: --batch-size"),
     "wrong type": ("train --batch-size many", "--batch-size", "'many'"),
     "wrong choice": ("train --reward mix", "--reward", "'mix'", "'intrinsic', 'mixed'"),
@@ -237,7 +244,7 @@ MISTAKES = {
     "unwritable directory": ("train --run-dir mine/file/run", "mine/file/run: cannot be written"),
     "unknown command": ("trian", "trian", "Did you mean train?", "list"),
     "unknown list": ("list method", "method", "Did you mean methods?", "envs"),
-    "nothing to list": ("list", "envs or methods"),
+    "nothing to list": ("list", "envs, methods or studies"),
     "unknown maze": ("play maze/brown", "maze/brown", "Did you mean maze/brownian?"),
 }
 
@@ -261,7 +268,7 @@ def test_a_mistake_is_one_clear_line_and_exit_code_2(mistake, tmp_path, monkeypa
         ("", ["curiax train ENV", "curiax list"]),
         ("--help", ["curiax train ENV", "curiax list"]),
         ("list envs", ["maze/baseline", "maze/brownian", "maze/random", "maze/on-demand"]),
-        ("list methods", ["byol-explore", "byol-hindsight", "icm", "icm+hindsight", "rnd"]),
+        ("list methods", ["byol-explore", "byol-hindsight", "icm+hindsight", "ama", "(Kim 2019)", "dynamics-", "✗"]),
         ("train --help", ["--curiosity", "--world.latent", "--vmpo.discount", "--run-dir", "--fresh"]),
     ],
 )

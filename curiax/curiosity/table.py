@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 
 class Method(NamedTuple):
-    """A row of the table. The last six columns are the paper's, and its claims."""
+    """A row of the table. From `inputs` on, what the paper says of it."""
 
     name: str  # as its authors call it
-    composition: str  # representation+measure, or a method with a model of its own
+    composition: str  # representation+measure, or the name of a method with a model of its own
     about: str
     inputs: str
     target: str
@@ -19,8 +19,15 @@ class Method(NamedTuple):
 
 
 NOW, NEXT = "Xₜ, Aₜ", "Xₜ₊₁"
-HINDSIGHT = "Xₜ, Aₜ, Zₜ₊₁"
-PREDICT, RECONSTRUCT = "L predict", "L reconstruct + L invariance"
+PREDICT, RECONSTRUCT = "L predict", "L reconstruct\n+ L invariance"
+
+HINDSIGHT = Method(
+    "Curiosity in Hindsight",
+    "REPRESENTATION+hindsight",
+    "any representation, paid for what hindsight cannot explain",
+    *("Xₜ, Aₜ, Zₜ₊₁", NEXT, RECONSTRUCT, "any representation"),
+    *(True, True, True),
+)
 
 METHODS = {
     "ae": Method(
@@ -48,7 +55,7 @@ METHODS = {
         "RND",
         "rnd",
         "error in copying a random network (Burda 2019)",
-        *(NEXT, "f(Xₜ₊₁), f random", PREDICT, "random projection"),
+        *(NEXT, "f_random(Xₜ₊₁)", PREDICT, "random projection"),
         *(True, True, False),
     ),
     "dora": Method(
@@ -62,7 +69,7 @@ METHODS = {
         "AMA",
         "pixel+aleatoric",
         "pixels, error beyond the predicted variance (Mavor-Parker 2022)",
-        *(NOW, NEXT, "L predict − Tr Σ̂ₜ₊₁", "pixel space"),
+        *(NOW, NEXT, "L predict\n− Tr Σ̂ₜ₊₁", "pixel space"),
         *(True, True, True),
     ),
     "byol-explore": Method(
@@ -72,18 +79,16 @@ METHODS = {
         *(NOW, NEXT, PREDICT, "bootstrapped"),
         *(False, False, True),
     ),
-    "byol-hindsight": Method(
-        "BYOL-Hindsight",
-        "byol+hindsight",
-        "the same, paid for what hindsight cannot explain (Jarrett 2023)",
-        *(HINDSIGHT, NEXT, RECONSTRUCT, "bootstrapped"),
-        *(True, True, True),
+    "byol-hindsight": HINDSIGHT._replace(
+        name="BYOL-Hindsight",
+        composition="byol+hindsight",
+        about="bootstrapped embeddings, paid for what hindsight cannot explain (Jarrett 2023)",
+        space="bootstrapped",
     ),
-    "icm+hindsight": Method(
-        "ICM + hindsight",
-        "icm+hindsight",
-        "inverse-dynamics features, paid for what hindsight cannot explain",
-        *(HINDSIGHT, NEXT, RECONSTRUCT, "action predictive"),
-        *(True, True, True),
+    "icm+hindsight": HINDSIGHT._replace(
+        name="ICM + hindsight",
+        composition="icm+hindsight",
+        about="inverse-dynamics features, paid for what hindsight cannot explain",
+        space="action predictive",
     ),
 }
