@@ -68,9 +68,17 @@ def levels_of_reward(wanted: np.ndarray, top: float) -> np.ndarray:
 
 
 def top_reward(maps: Sequence[Maps]) -> float:
-    """The upper end of the scale that all maps share: all but the rarest cells are below."""
-    known = np.concatenate([np.zeros(0), *(one.wanted[np.isfinite(one.wanted)] for one in maps)])
-    return max(float(np.quantile(known, 0.99)), 1e-6) if len(known) else 1.0
+    """The upper end of the scale that all maps share: above 99 % of the cells, and of the time spent in them.
+
+    Of the cells alone would hide the one cell in which an agent stays; of the time alone, all others.
+    """
+    known = [np.isfinite(one.wanted) for one in maps]
+    if not any(mask.any() for mask in known):
+        return 1.0
+    wanted = np.concatenate([one.wanted[mask] for one, mask in zip(maps, known, strict=True)])
+    share = np.concatenate([one.share[mask] for one, mask in zip(maps, known, strict=True)])
+    of_time = np.quantile(wanted, 0.99, weights=share, method="inverted_cdf")
+    return max(float(np.quantile(wanted, 0.99)), float(of_time), 1e-6)
 
 
 def place(layout: maze.Layout, row: int, column: int) -> str:

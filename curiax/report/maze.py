@@ -3,8 +3,8 @@
 python -m curiax.report.maze docs/images/maze.png
 """
 
+import io
 import sys
-from typing import IO
 
 import matplotlib
 import matplotlib.colors
@@ -55,7 +55,7 @@ def draw_things(axes: Axes, layout: maze.Layout) -> None:
         axes.text(column, row, f"R{number}", color="#1f4e6b", ha="center", va="center", fontsize=15, alpha=0.8)
 
 
-def picture(path: str | IO[str], form: str | None = None) -> None:
+def picture(path: str | io.StringIO, form: str | None = None) -> None:
     """Writes the picture, in the format of the path's name or in `form`."""
     layout = maze.parse(maze.MAP)
     figure, axes = plt.subplots(figsize=(7.5, 5.4), layout="constrained")
