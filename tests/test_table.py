@@ -37,9 +37,9 @@ COMPOSITIONS = {
 
 
 def printed(width):
-    console = Console(file=io.StringIO(), width=width, soft_wrap=True)
-    show_table_1(console)
-    return console.file.getvalue()
+    screen = io.StringIO()
+    show_table_1(Console(file=screen, width=width, soft_wrap=True))
+    return screen.getvalue()
 
 
 @pytest.mark.parametrize("name", PAPER)
@@ -110,6 +110,12 @@ def test_a_wide_screen_has_one_table_and_a_narrow_one_two():
         if "✓" in line
     }
     assert marks["icm"] == ["✓", "✗", "✓"] and marks["rnd"] == ["✓", "✓", "✗"] and len(marks) == len(METHODS) + 1
+
+
+def test_a_very_narrow_screen_folds_words_and_drops_nothing():
+    text = printed(60)
+    assert max(map(cell_len, text.splitlines()[:-4])) <= 60  # the last lines are no table, and wrap by themselves
+    assert "…" not in text.replace("…+hindsight", "")
 
 
 def test_what_can_be_combined_is_named():

@@ -28,7 +28,7 @@ def show_table_1(console: Console) -> None:
     for columns in [WORKS_BY | IS_SAID_TO_BE] if wide else [WORKS_BY, IS_SAID_TO_BE]:
         console.print(table_1(columns), soft_wrap=False)
     console.print(
-        "This is Table 1 of the paper, and says what the paper says.\n"
+        "Columns and marks are those of the paper's Table 1: claims, not measurements.\n"
         "Any REPRESENTATION+MEASURE is a method too:\n"
         f"{', '.join(REPRESENTATIONS)} + {', '.join(MEASURES)}\n",
         highlight=False,
@@ -39,7 +39,7 @@ def table_1(columns: dict[str, str]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("method", no_wrap=True)
     for field, heading in columns.items():
-        table.add_column(heading, justify="center" if field in IS_SAID_TO_BE else "left")
+        table.add_column(heading, justify="center" if field in IS_SAID_TO_BE else "left", overflow="fold")
     for name, method in (METHODS | {"…+hindsight": HINDSIGHT}).items():
         table.add_row(name, *(cell(getattr(method, field)) for field in columns))
     return table
