@@ -6,19 +6,24 @@ PYTEST_ARGS ?= -n auto --maxprocesses 4 --dist loadfile
 
 VENV := .venv
 STAMP := $(VENV)/.stamp
+SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo -n)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint clean
+.PHONY: help demo test browser lint clean
 
 help:  ## say what there is to make
 	@echo "usage: make TARGET [PYTHON=python3.12] [DEMO_ARGS=...] [PYTEST_ARGS=...]"
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-6s  %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-7s  %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 demo: $(STAMP)  ## train BYOL-Hindsight in the maze with noise on demand (DEMO_ARGS: more options)
 	$(VENV)/bin/curiax train maze/on-demand --curiosity byol-hindsight $(DEMO_ARGS)
 
-test: $(STAMP)  ## run the tests (PYTEST_ARGS: in place of "-n auto --maxprocesses 4 --dist loadfile")
+test: $(STAMP) browser  ## run the tests (PYTEST_ARGS: in place of "-n auto --maxprocesses 4 --dist loadfile")
 	$(VENV)/bin/python -m pytest $(PYTEST_ARGS)
+
+browser:  ## install Debian's Chromium, in which the report is tested, if there is none and it can be done
+	@command -v chromium > /dev/null || { $(SUDO) apt-get update && $(SUDO) apt-get install -y chromium; } \
+	|| echo "no chromium here: the tests of the report's page will be skipped"
 
 lint: $(STAMP)  ## check style, formatting and types
 	$(VENV)/bin/ruff check
