@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from curiax.envs import maze
-from curiax.errors import UserError
 from curiax.report.read import RunData, Study
 from curiax.report.scores import divide
 from curiax.runs import read_maps
@@ -34,20 +33,13 @@ def sliced(runs: Sequence[RunData], edges: np.ndarray) -> Maps | None:
     floor = ~maze.parse(maze.MAP).wall
     total = np.zeros((len(edges) - 1, 2, floor.sum()))
     for run in runs:
-        for row, slice_index in zip(maps_of(run), slices_of(run, edges), strict=False):
+        for row, slice_index in zip(read_maps(run.directory), slices_of(run, edges), strict=False):
             total[slice_index] += row[:, floor]
     visits, reward = total[:, 0], total[:, 1]
     if not visits.any():
         return None
     share = divide(visits, visits.sum(axis=1, keepdims=True), 1)
     return Maps(share, divide(reward, visits, MIN_VISITS))
-
-
-def maps_of(run: RunData) -> np.ndarray:
-    try:
-        return read_maps(run.directory)
-    except UserError:  # made by another version of curiax
-        return np.zeros((0, 2, 0, 0))
 
 
 def slices_of(run: RunData, edges: np.ndarray) -> np.ndarray:

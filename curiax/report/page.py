@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from curiax.errors import UserError
 from curiax.evaluate import Film
 from curiax.report import made, words
 from curiax.report.figure import colours
@@ -37,7 +38,7 @@ Films = dict[tuple[str, str], Film]  # by setting and method
 
 
 def write_page(study: Study, films: Films, notes: list[str], path: Path) -> None:
-    maps = all_maps(study)
+    maps, map_notes = all_maps(study)
     asset = {name: (ASSETS / name).read_text(encoding="utf-8") for name in PARTS}
     text = Template(asset["page.html"]).substitute(
         title=escape(f"curiax report: {study.name}"),
@@ -50,7 +51,7 @@ def write_page(study: Study, films: Films, notes: list[str], path: Path) -> None
         settings="".join(f"<dt>{escape(s)}</dt><dd>{escape(words.setting_about(s))}</dd>" for s in study.settings),
         legend=legend(study),
         table=scores_table(study),
-        maps=asset["maps.html"] if maps else '<p class="note">These runs kept no maps.</p>',
+        maps=(asset["maps.html"] if maps else "") + paragraphs(map_notes, "note"),
         films=(asset["films.html"] if films else "") + paragraphs(notes, "note"),
         made=made_section(study),
         payload=packed(payload(study, maps, films)),
@@ -85,10 +86,21 @@ def pairs(study: Study) -> list[tuple[str, str]]:
     return [(setting, method) for setting in study.settings for method in study.methods if study.group(setting, method)]
 
 
-def all_maps(study: Study) -> dict[tuple[str, str], Maps]:
-    edges = slice_edges(study)
-    found = {pair: sliced(study.group(*pair), edges) for pair in pairs(study)}
-    return {pair: maps for pair, maps in found.items() if maps is not None}
+def all_maps(study: Study) -> tuple[dict[tuple[str, str], Maps], list[str]]:
+    """The maps of each setting and method, and a note on each that has none."""
+    edges, found, notes = slice_edges(study), {}, []
+    for setting, method in pairs(study):
+        try:
+            maps, reason = sliced(study.group(setting, method), edges), "its runs kept none"
+        except UserError as error:  # made by another version of curiax
+            maps, reason = None, str(error)
+        if maps is None:
+            notes.append(f"No maps of {words.method_title(method)} in {setting}: {reason}.")
+        else:
+            found[setting, method] = maps
+    if not found and all(note.endswith("kept none.") for note in notes):
+        notes = ["These runs kept no maps."]
+    return found, notes
 
 
 def maps_payload(maps: Maps, top: float) -> dict[str, str]:
