@@ -44,7 +44,7 @@ def test_patterns_choose_runs_by_setting_and_method_and_seed():
     chosen = members(MAZE, only=["on-demand/byol-*", "random/icm/2"])
     assert len(chosen) == 2 * 3 + 1
     assert {run.name for run in chosen if run.setting == "random"} == {"random/icm/2"}
-    assert members(MAZE, seeds=[7], only=["baseline/rnd"]) == [Member("baseline", "rnd", 7)]
+    assert members(MAZE, seeds=[7, 7], only=["baseline/rnd"]) == [Member("baseline", "rnd", 7)]
 
 
 @pytest.mark.parametrize("pattern", ["on-demand/byol-explor", "baseline", "random/icm/3", "*/nothing"])

@@ -38,7 +38,7 @@ def members(study: Study, seeds: Sequence[int] | None = None, only: Sequence[str
     """The runs of a study, the most telling first; `only` are patterns of SETTING/METHOD or SETTING/METHOD/SEED."""
     found = [
         Member(setting, method, seed)
-        for seed in (study.seeds if seeds is None else seeds)
+        for seed in dict.fromkeys(study.seeds if seeds is None else seeds)
         for group in study.methods
         for setting in study.settings
         for method in group

@@ -22,7 +22,7 @@ class Task(NamedTuple):
 
     name: str
     directory: Path
-    words: list[str]  # of the command line
+    words: list[str]  # after `curiax`
 
     @property
     def log(self) -> Path:
@@ -97,7 +97,7 @@ def begin(task: Task, core: int) -> Child | State:
         (task.directory / "FAILED").unlink(missing_ok=True)
         with task.log.open("ab") as log:
             process = subprocess.Popen(
-                [*command, "--run-dir", str(task.directory)],
+                command,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

@@ -10,6 +10,7 @@ import datetime
 import json
 import math
 import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,6 +29,7 @@ from curiax.studies.progress import Speed, duration, finished, glance, makespan,
 from curiax.studies.scores import Score, score, score_table, write_scores
 
 MEASURED_ROWS = 3  # of metrics; the first includes compilation
+REFRESH_INTERVAL = 1.0  # seconds; to read and draw 48 runs takes some 50 ms that the runs themselves could use
 
 
 class Plan(NamedTuple):
@@ -168,20 +170,26 @@ def work(plan: Plan, console: Console, stop: Stop) -> dict[str, State]:
     measured = speeds(plan, console, stop)
     if not stop.signal:
         say(console, estimate(plan, measured))
-    tasks = [Task(each.name, plan.directory_of(each), train_words(plan.config_of(each))) for each in pending]
-    num_done = len(done)
+    tasks = [training(each.name, plan.directory_of(each), plan.config_of(each)) for each in pending]
+    num_done, due = len(done), 0.0
     with Display(console) as display, contextlib.closing(launch(tasks, plan.cores, stop)) as launched:
         for changed in launched:
-            states |= changed
-            lines = [
-                Line(each.name, states[each.name], progress(plan.directory_of(each), plan.config_of(each)))
-                for each in plan.members
-            ]
-            display.show(lines, time_left(plan, lines, measured), stopping=stop.signal is not None)
+            before, states = states, states | changed
+            if states != before or stop.signal or time.monotonic() >= due:
+                due = time.monotonic() + REFRESH_INTERVAL
+                lines = [
+                    Line(each.name, states[each.name], progress(plan.directory_of(each), plan.config_of(each)))
+                    for each in plan.members
+                ]
+                display.show(lines, time_left(plan, lines, measured), stopping=stop.signal is not None)
             if (now_done := sum(state.kind == "done" for state in states.values())) > num_done:
                 num_done = now_done
                 save_scores(plan)
     return states
+
+
+def training(name: str, directory: Path, config: Config) -> Task:
+    return Task(name, directory, [*train_words(config), "--run-dir", str(directory)])
 
 
 def speeds(plan: Plan, console: Console, stop: Stop) -> dict[str, Speed]:
@@ -206,7 +214,7 @@ def speeds(plan: Plan, console: Console, stop: Stop) -> dict[str, Speed]:
 def measurement(config: Config, directory: Path) -> Task:
     """A run of a few rows; what it compiles the study's own runs find in the cache."""
     short = dataclasses.replace(config, env_steps=MEASURED_ROWS * config.log_every * config.steps_per_update)
-    return Task(config.curiosity, directory, train_words(short))
+    return training(config.curiosity, directory, short)
 
 
 def estimate(plan: Plan, measured: Mapping[str, Speed]) -> str:
@@ -215,10 +223,11 @@ def estimate(plan: Plan, measured: Mapping[str, Speed]) -> str:
     runs = [progress(plan.directory_of(member), plan.config_of(member)) for member in pending]
     steps = sum(run.total_steps - run.env_steps for run in runs)
     lines = [Line(member.name, State("waiting"), run) for member, run in zip(pending, runs, strict=True)]
+    cores = sorted(set(plan.cores))
     rates = [f"{method} {found.steps_per_second:,.0f}" for method, found in measured.items()]
     return (
         f"{len(pending)} of {len(plan.members)} runs to do, {steps / 1e6:.1f} M environment steps, "
-        f"{plan.num_jobs} at a time on cores {', '.join(map(str, sorted(set(plan.cores))))}: "
+        f"{plan.num_jobs} at a time on {'core' if len(cores) == 1 else 'cores'} {', '.join(map(str, cores))}: "
         f"about {duration(time_left(plan, lines, measured))} at the measured steps/s ({', '.join(rates) or 'none yet'})"
     )
 

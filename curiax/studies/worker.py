@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 
-WATCH_INTERVAL = 0.5  # seconds
+WATCH_INTERVAL = 0.2  # seconds
 
 
 def stop_with(parent: int) -> None:
