@@ -1,10 +1,11 @@
 # Every target builds .venv when it must; the stamp makes that free while pyproject.toml and constraints.txt stand still.
 
 PYTHON ?= python3
-DEMO_ARGS ?= --seed 0 --env-steps 2500000
+DEMO_ARGS ?=
 PYTEST_ARGS ?= -n auto --maxprocesses 4 --dist loadfile
 
 VENV := .venv
+DEMO := runs/demo
 STAMP := $(VENV)/.stamp
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo -n)
 
@@ -15,8 +16,11 @@ help:  ## say what there is to make
 	@echo "usage: make TARGET [PYTHON=python3.12] [DEMO_ARGS=...] [PYTEST_ARGS=...]"
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-7s  %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-demo: $(STAMP)  ## train BYOL-Hindsight in the maze with noise on demand (DEMO_ARGS: more options)
-	$(VENV)/bin/curiax train maze/on-demand --curiosity byol-hindsight $(DEMO_ARGS)
+demo: $(STAMP)  ## two agents where noise comes on demand, side by side, and a page about them (DEMO_ARGS: of curiax study)
+	$(VENV)/bin/curiax study demo --out $(DEMO) $(DEMO_ARGS)
+	$(VENV)/bin/curiax report $(DEMO)
+	@awk -F , 'NR > 1 { printf "%-14s  %.2f trackers per episode, noise dwell %.2f\n", $$2, $$4, $$5 }' $(DEMO)/scores.csv
+	@echo "page: $(DEMO)/report/report.html  film: $(DEMO)/report/film.gif"
 
 test: $(STAMP) browser  ## run the tests (PYTEST_ARGS: in place of "-n auto --maxprocesses 4 --dist loadfile")
 	$(VENV)/bin/python -m pytest $(PYTEST_ARGS)
