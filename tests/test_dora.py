@@ -7,14 +7,13 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 
 from curiax.config import Config, MethodConfig, NetworkConfig, WorldConfig
-from curiax.curiosity.dora import bonus, counter, dora, sarsa_target
+from curiax.curiosity.dora import counter, dora, first_logit, minus_log_evalue, sarsa_target
 from curiax.learner import masked_mean
 from curiax.types import EnvSpec, Experience
 
-NUM_STATES, NUM_ACTIONS, RATE = 3, 2, 0.1
+NUM_STATES, NUM_ACTIONS, RATE, STEP = 3, 2, 0.1, 0.05
 SPEC = EnvSpec("table", observation_shape=(NUM_STATES,), num_actions=NUM_ACTIONS, time_limit=100)
 CONFIG = Config(
     curiosity="dora",
@@ -48,14 +47,14 @@ def experience(states, actions, valid=None) -> Experience:
 
 @functools.partial(jax.jit, static_argnums=2, compiler_options=QUICK)
 def learn(params, batch, discount):
-    """A step of gradient descent on the table alone, of size α_E for each transition."""
+    """A step of gradient descent on the table alone, of size STEP for each transition."""
     config = replace(CONFIG, method=MethodConfig(dora_discount=discount, dora_rate=RATE))
 
     def loss(params):
         loss = dora(config, SPEC).score(params, (), (), batch, KEY).losses["evalue"]
         return jnp.sum(jnp.where(loss.mask, loss.value, 0.0))
 
-    step = RATE * jax.grad(loss)(params)["head"].layers[0].weight
+    step = STEP * jax.grad(loss)(params)["head"].layers[0].weight
     return eqx.tree_at(lambda p: p["head"].layers[0].weight, params, params["head"].layers[0].weight - step)
 
 
@@ -64,37 +63,59 @@ def score(config, params, batch):
     return dora(config, SPEC).score(params, (), (), batch, KEY)
 
 
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
 def table(params):
-    return 1 + np.asarray(params["head"].layers[0].weight)
+    return sigmoid(np.log(9) + np.asarray(params["head"].layers[0].weight))
 
 
-def test_e_values_start_at_1():
+def set_table(values):
+    """The table with given E-values."""
+    logits = jnp.log(values / (1 - values)) - np.log(9)
+    return eqx.tree_at(lambda p: p["head"].layers[0].weight, make_table(), logits)
+
+
+def test_e_values_start_as_after_one_visit():
     config = replace(CONFIG, world=WorldConfig(hidden=(4,)), network=replace(CONFIG.network, encoder_hidden=(5,)))
     params, _, _ = jax.jit(lambda: dora(config, SPEC).init(KEY, ()), compiler_options=QUICK)()
     output = score(config, params, experience([0, 1, 2], [0, 1]))
-    assert output.metrics["evalue"] == 1.0
+    np.testing.assert_allclose([output.metrics["evalue"], output.metrics["visits"]], [1 - RATE, 1.0], rtol=1e-5)
+    np.testing.assert_allclose(sigmoid(first_logit(RATE)), 1 - RATE, rtol=1e-6)
 
 
 def test_e_values_are_those_of_a_table_kept_by_hand():
-    params, by_hand = make_table(), np.ones((NUM_STATES, NUM_ACTIONS))
+    """Against the logits' own update, which is exact, and against SARSA on E, of which it is the first order."""
+    params = make_table()
+    logits = np.full((NUM_STATES, NUM_ACTIONS), np.log(9))
+    evalues = sigmoid(logits)
     rng = np.random.default_rng(0)
-    for _ in range(30):
+    for _ in range(300):
         states, actions = rng.integers(0, NUM_STATES, 3), rng.integers(0, NUM_ACTIONS, 2)
         params = learn(params, experience(states, actions), 0.9)
-        (x, x_next), (a, a_next) = states[:2], actions
-        by_hand[x, a] = (1 - RATE) * by_hand[x, a] + RATE * 0.9 * by_hand[x_next, a_next]
-    np.testing.assert_allclose(table(params), by_hand, rtol=1e-5)
-    assert np.unique(by_hand).size == by_hand.size and np.ptp(by_hand) > 0.03
+        pair, following = (states[0], actions[0]), (states[1], actions[1])
+        logits[pair] -= STEP * (sigmoid(logits[pair]) - 0.9 * sigmoid(logits[following]))
+        rate = STEP * evalues[pair] * (1 - evalues[pair])
+        evalues[pair] = (1 - rate) * evalues[pair] + rate * 0.9 * evalues[following]
+    np.testing.assert_allclose(table(params), sigmoid(logits), rtol=1e-4)
+    np.testing.assert_allclose(table(params), evalues, atol=2e-3)
+    assert evalues.max() < 0.89 and np.ptp(evalues) > 0.005
 
 
-@pytest.mark.parametrize("visits", [1, 2, 5, 20])
-def test_without_discount_the_counter_counts_visits(visits):
+def test_a_visit_takes_an_e_value_down_and_trains_no_other_pair():
     params = make_table()
-    for _ in range(visits):
+    for _ in range(20):
         params = learn(params, experience([1, 2, 0], [1, 0]), 0.0)
-    np.testing.assert_allclose(table(params)[1, 1], (1 - RATE) ** visits, rtol=1e-5)
-    np.testing.assert_allclose(counter(jnp.asarray(table(params)[1, 1]), RATE), visits, rtol=1e-4)
-    assert (np.delete(table(params), 3) == 1).all()  # no other pair was visited, or trained
+    values = table(params)
+    assert values[1, 1] < 0.8
+    np.testing.assert_allclose(np.delete(values, 3), 0.9, rtol=1e-6)
+
+
+def test_without_discount_a_step_of_sarsa_counts_a_visit():
+    # E = (1 − α)ⁿ after n visits in a table: the counter is n.
+    visits = np.array([1.0, 2.0, 5.0, 20.0])
+    np.testing.assert_allclose(counter(-jnp.asarray(visits * np.log(1 - RATE)), RATE), visits, rtol=1e-5)
 
 
 def test_an_episode_s_end_is_worth_zero_and_the_last_step_of_a_sequence_teaches_nothing():
@@ -106,26 +127,27 @@ def test_an_episode_s_end_is_worth_zero_and_the_last_step_of_a_sequence_teaches_
     np.testing.assert_array_equal(known[:, 0], [True, True, False, False])
 
 
-def test_targets_stay_between_0_and_1():
-    target, _ = sarsa_target(jnp.array([0.0, 1.7, -0.3, 0.0])[:, None], jnp.ones((4, 1), bool), 0.5)
-    np.testing.assert_allclose(target[:3, 0], [0.5, 0.0, 0.0])
-
-
-def test_bonus_golden():
-    # E = e^{−4}: 1/√4;  counter: 4 / −ln 0.9.  A pair never visited is paid as one visited once, E = 0.9.
-    np.testing.assert_allclose(bonus(jnp.exp(-4.0), 0.1), 0.5, rtol=1e-6)
-    np.testing.assert_allclose(counter(jnp.exp(-4.0), 0.1), 4 / -np.log(0.9), rtol=1e-5)
-    np.testing.assert_allclose(bonus(jnp.array([1.0, 1.3]), 0.1), (-np.log(0.9)) ** -0.5, rtol=1e-5)
-    assert np.isfinite(bonus(jnp.array([0.0, -1.0]), 0.1)).all()
+def test_minus_log_evalue_golden():
+    # E = ¼: ln 4.  A pair never visited counts as visited once, E = 0.9.  E = e^{−50} is as exact.
+    surprise = minus_log_evalue(jnp.array([-np.log(3.0), 40.0, -50.0]), 0.1)
+    np.testing.assert_allclose(surprise, [np.log(4.0), -np.log(0.9), 50.0], rtol=1e-5)
 
 
 def test_the_pair_that_was_taken_is_paid_and_a_reset_is_not():
-    params = make_table()
-    values = jnp.array([[0.9, 0.8], [0.7, 0.6], [0.5, 0.4]])
-    params = eqx.tree_at(lambda p: p["head"].layers[0].weight, params, values - 1)
+    params = set_table(jnp.array([[0.9, 0.8], [0.7, 0.6], [0.5, 0.4]]))
     batch = experience([0, 1, 2, 0], [1, 0, 1], valid=[True, False, True])
     error = score(CONFIG, params, batch).error[:, 0]
     np.testing.assert_allclose(error, [(-np.log(0.8)) ** -0.5, 0, (-np.log(0.4)) ** -0.5], rtol=1e-5)
+
+
+def test_the_loss_is_least_at_the_target():
+    # From E(0, 0) with target 0.9 · E(1, 1) = 0.54
+    losses = []
+    for value in (0.5, 0.54, 0.58):
+        params = set_table(jnp.array([[value, 0.8], [0.7, 0.6], [0.5, 0.4]]))
+        losses.append(float(score(CONFIG, params, experience([0, 1, 2], [0, 1])).losses["evalue"].value[0, 0]))
+    assert losses[1] < losses[0] and losses[1] < losses[2]
+    np.testing.assert_allclose(losses[1], -0.54 * np.log(0.54) - 0.46 * np.log(0.46), rtol=1e-4)
 
 
 def test_the_bonus_falls_with_visits():
@@ -134,7 +156,7 @@ def test_the_bonus_falls_with_visits():
     for _ in range(20):
         paid.append(float(score(CONFIG, params, batch).error[0, 0]))
         params = learn(params, batch, 0.9)
-    assert paid[-1] < paid[2] and all(np.diff(paid) <= 1e-6)
+    assert paid[-1] < 0.99 * paid[0] and all(np.diff(paid) < 0)
 
 
 def test_the_loss_trains_every_leaf_by_the_value_and_not_by_its_target():

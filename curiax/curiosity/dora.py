@@ -1,8 +1,11 @@
 """E-values (Choshen et al., 2018): visit counters that see ahead."""
 
+import math
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import optax
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from curiax.agent.networks import MLP
@@ -11,16 +14,15 @@ from curiax.config import Config
 from curiax.curiosity.base import Curiosity, shift, stay
 from curiax.types import CuriosityOutput, EnvSpec, Experience, Masked, Params, State
 
-SMALLEST = 1e-6  # of the E-values in a logarithm
-
 
 def dora(config: Config, spec: EnvSpec) -> Curiosity:
-    """DORA: E(x, a) starts at 1 and learns by SARSA that every reward is zero. Each visit takes E further from 1.
+    """DORA: E(x, a) starts near 1 and learns by SARSA that every reward is zero. Each visit takes E further from 1.
 
-    L = ½ (E(x_t, a_t) − sg γ_E E(x_{t+1}, a_{t+1}))²,  paid 1/√(−ln E(x_t, a_t)). The target is deterministic.
-    With a table, a step of size α_E is E ← (1 − α_E) E + α_E γ_E E', and ln E / ln(1 − α_E) counts visits if γ_E = 0.
+    E = sigmoid(ℓ), drawn towards sg γ_E E(x_{t+1}, a_{t+1}) by cross-entropy, whose gradient in ℓ is E − γ_E E': in a
+    table, a step η is SARSA's E ← (1 − α) E + α γ_E E' with α = η E (1 − E). Squared error has the same optimum, but no
+    gradient near E = 1. Paid 1/√(−ln E(x_t, a_t)). The target is deterministic.
     """
-    network, method = config.network, config.method
+    network, discount, rate = config.network, config.method.dora_discount, config.method.dora_rate
 
     def init(key: PRNGKeyArray, encoder: Params) -> tuple[Params, Params, State]:
         key_encoder, key_head = jax.random.split(key)
@@ -33,20 +35,26 @@ def dora(config: Config, spec: EnvSpec) -> Curiosity:
         params: Params, critic: Params, targets: State, experience: Experience, key: PRNGKeyArray
     ) -> CuriosityOutput:
         valid = experience.valid
-        values = 1 + params["head"](params["encoder"](experience.obs[:-1]))
-        value = jnp.take_along_axis(values, experience.action[..., None], axis=-1)[..., 0]
-        fixed = jax.lax.stop_gradient(value)
-        target, known = sarsa_target(fixed, valid, method.dora_discount)
+        logits = params["head"](params["encoder"](experience.obs[:-1])) + first_logit(rate)
+        logit = jnp.take_along_axis(logits, experience.action[..., None], axis=-1)[..., 0]
+        value = jax.lax.stop_gradient(jax.nn.sigmoid(logit))
+        target, known = sarsa_target(value, valid, discount)
+        surprise = minus_log_evalue(jax.lax.stop_gradient(logit), rate)
         return CuriosityOutput(
-            losses={"evalue": Masked(jnp.square(value - target) / 2, known)},
-            error=jnp.where(valid, bonus(fixed, method.dora_rate), 0.0),
+            losses={"evalue": Masked(optax.sigmoid_binary_cross_entropy(logit, target), known)},
+            error=jnp.where(valid, jax.lax.rsqrt(surprise), 0.0),
             metrics={
                 "evalue": jnp.mean(value, where=valid),
-                "visits": jnp.mean(counter(fixed, method.dora_rate), where=valid),
+                "visits": jnp.mean(counter(surprise, rate), where=valid),
             },
         )
 
     return Curiosity(init, score, stay)
+
+
+def first_logit(rate: float) -> float:
+    """ℓ of E = 1 − α_E, the E-value after one visit: 1 itself is out of a sigmoid's reach."""
+    return math.log((1 - rate) / rate)
 
 
 def sarsa_target(
@@ -58,19 +66,14 @@ def sarsa_target(
     """
     following, goes_on = shift(value, 1), shift(valid, 1)
     known = valid & (jnp.arange(value.shape[0]) < value.shape[0] - 1)[:, None]
-    return discount * jnp.where(goes_on, jnp.clip(following, 0.0, 1.0), 0.0), known
+    return discount * jnp.where(goes_on, following, 0.0), known
 
 
-def surprise(value: Float[Array, "*any"], rate: float) -> Float[Array, "*any"]:
-    """−ln E, E taken to be at most 1 − α_E: a pair that is being paid for has been visited once at least."""
-    return -jnp.log(jnp.clip(value, SMALLEST, 1 - rate))
+def minus_log_evalue(logit: Float[Array, "*any"], rate: float) -> Float[Array, "*any"]:
+    """−ln E, E at most 1 − α_E: a pair that is being paid for has been visited once at least."""
+    return jnp.maximum(jax.nn.softplus(-logit), -math.log1p(-rate))
 
 
-def counter(value: Float[Array, "*any"], rate: float) -> Float[Array, "*any"]:
-    """Generalised visits, ln E / ln(1 − α_E)."""
-    return surprise(value, rate) / -jnp.log1p(-rate)
-
-
-def bonus(value: Float[Array, "*any"], rate: float) -> Float[Array, "*any"]:
-    """1/√(−ln E)."""
-    return jax.lax.rsqrt(surprise(value, rate))
+def counter(surprise: Float[Array, "*any"], rate: float) -> Float[Array, "*any"]:
+    """Generalised visits, ln E / ln(1 − α_E), from −ln E."""
+    return surprise / -math.log1p(-rate)
