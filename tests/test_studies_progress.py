@@ -186,7 +186,7 @@ def test_where_not_all_runs_fit_those_with_news_stay():
 
 
 def test_a_stopping_study_says_so():
-    assert summary([run("running")], 4000.0, True).endswith("stopping: the runs save; Ctrl-C again to end at once")
+    assert summary([run("running")], 4000.0, True).endswith("1 running, stopping; Ctrl-C again to end at once")
 
 
 def test_without_a_terminal_there_are_lines_for_what_changes_and_now_and_then_for_all(monkeypatch):

@@ -104,5 +104,5 @@ def summary(lines: list[Line], left: float, stopping: bool) -> str:
     kinds = [line.state.kind for line in lines]
     counts = [f"{kinds.count(kind)} {kind}" for kind in ("running", "held", "waiting", "failed") if kind in kinds]
     done = f"{kinds.count('done')} of {len(lines)} runs done"
-    ending = "stopping: the runs save; Ctrl-C again to end at once" if stopping else f"{duration(left)} left"
+    ending = "stopping; Ctrl-C again to end at once" if stopping else f"{duration(left)} left"
     return ", ".join([done, *counts, ending])

@@ -196,7 +196,7 @@ def speeds(plan: Plan, console: Console, stop: Stop) -> dict[str, Speed]:
     """Of each method that has work to do: as its runs here went, or else measured now by a short run of its own."""
     pending = [member for member in plan.members if not plan.finished(member)]
     known = {}
-    for member in plan.members:
+    for member in members(STUDIES[plan.name]) + plan.members:  # chosen or not
         found = speed(glance(plan.directory_of(member) / "metrics.csv"))
         known |= {member.method: found} if found is not None else {}
     unknown = {member.method: member for member in reversed(pending) if member.method not in known}
