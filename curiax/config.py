@@ -36,15 +36,15 @@ class WorldConfig:
     """hidden layers of predictor, reconstructor, generator and critic"""
     layer_norm: bool = True
     """LayerNorm in the hidden layers of predictor, reconstructor and generator"""
-    shortcut: bool = False
-    """a linear path from input to output beside the hidden layers of reconstructor and generator"""
+    hindsight: Literal["direct", "innovation"] = "innovation"
+    """generator and reconstructor: the paper's MLPs, or channels for what the predictor missed (docs/methods.md)"""
     target_decay: float = 0.99
     """α: the target encoder's memory per update"""
     latent: int = 32
     """size of the hindsight vector z"""
     noise: int = 32
     """size of the generator's noise ε"""
-    reconstruction_weight: float = 5.0
+    reconstruction_weight: float = 25.0
     """1/λ: weight of reconstruction against invariance"""
     temperature: float = 0.5
     """τ: divides the critic's energies"""
@@ -56,10 +56,10 @@ class WorldConfig:
     """critic and model: one step each in turn, or both from one backward pass"""
     open_routes: tuple[Literal["generator-inputs", "critic-inputs"], ...] = ()
     """where the contrastive gradient may pass to encoder and beliefs besides training generator and critic"""
-    speed: float = 1.0
-    """learning rate of the world model and the critic, relative to the agent's"""
+    hindsight_speed: float = 3.0
+    """learning rate of generator, reconstructor and critic, relative to the agent's"""
     side_share: float = 0.25
-    """share of the time steps on which hindsight's side predictor learns, a measuring instrument"""
+    """share of the time steps on which direct hindsight's side predictor learns, a measuring instrument"""
 
 
 @dataclass(frozen=True)
@@ -184,6 +184,7 @@ PAPER = Config(
         horizon=1,
         hidden=(512, 512, 512),
         layer_norm=False,
+        hindsight="direct",
         target_decay=0.99,
         latent=256,
         noise=256,
@@ -192,6 +193,7 @@ PAPER = Config(
         critic="concat",
         contrast_share=1.0,
         updates="alternating",
+        hindsight_speed=1.0,
     ),
     bonus=BonusConfig(intrinsic_weight=0.2),
     vmpo=VMPOConfig(discount=0.999, lambda_=1.0, train_beliefs=True, entropy_weight=0.001),
@@ -219,7 +221,7 @@ RANGES: dict[str, tuple[float, float, bool]] = {
     "world.reconstruction_weight": (0, float("inf"), True),
     "world.temperature": (0, float("inf"), False),
     "world.contrast_share": (0, 1, True),
-    "world.speed": (0, float("inf"), False),
+    "world.hindsight_speed": (0, float("inf"), False),
     "world.side_share": (0, 1, True),
     "method.emi_information": (0, float("inf"), True),
     "method.emi_error": (0, float("inf"), True),
@@ -261,6 +263,8 @@ def validate(config: Config) -> Config:
         raise UserError(f"--world.horizon {config.world.horizon}: must be from 1 to the unroll, {config.unroll}")
     if "hindsight" in config.curiosity and config.batch_size < 2:
         raise UserError("--batch-size 1: hindsight contrasts trajectories with each other and needs at least 2")
+    if config.world.hindsight == "innovation" and config.world.open_routes:
+        raise UserError("--world.open-routes: needs --world.hindsight direct; innovations leave the beliefs alone")
     if config.bonus.include_invariance and config.world.contrast_share < 1:
         raise UserError("--bonus.include-invariance: every step must be contrasted; set --world.contrast-share 1")
     return config

@@ -175,12 +175,19 @@ def belief_of_heads(config: Config, curiosity: Curiosity, belief: Float[Array, "
 def descend(
     config: Config, optimizer: optax.GradientTransformation, grads: LearnerParams, optimizer_state: Any, params: Any
 ) -> tuple[Any, Any]:
-    """One step of Adam; the world model and the critic may take longer strides than the agent."""
+    """One step of Adam; generator, reconstructor and critic may take longer strides than the rest."""
     updates: Any
     with jax.numpy_dtype_promotion("standard"):  # optax relies on it
         updates, optimizer_state = optimizer.update(grads, optimizer_state)
-    longer = {name: optax.tree.scale(config.world.speed, getattr(updates, name)) for name in ("curiosity", "critic")}
-    return optax.apply_updates(params, updates._replace(**longer)), optimizer_state
+    speed = {name: config.world.hindsight_speed for name in ("generator", "reconstructor", "critic")}
+    updates = jax.tree_util.tree_map_with_path(lambda path, update: update * speed.get(part_of(path), 1.0), updates)
+    return optax.apply_updates(params, updates), optimizer_state
+
+
+def part_of(path: tuple[Any, ...]) -> str:
+    """Which part of hindsight a leaf of LearnerParams belongs to, by name; "" if none."""
+    names = {getattr(key, "name", getattr(key, "key", None)) for key in path}
+    return next((name for name in ("generator", "reconstructor", "critic") if name in names), "")
 
 
 def loss_weights(config: Config) -> dict[str, float]:

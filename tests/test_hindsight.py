@@ -12,9 +12,10 @@ import pytest
 from curiax import curiosity as curiosities
 from curiax.agent.policy import believe, make_agent
 from curiax.config import Config, NetworkConfig, WorldConfig
-from curiax.curiosity.base import credit
+from curiax.curiosity.base import cosine_distance, credit, squared_distance
 from curiax.curiosity.critic import Concat
-from curiax.curiosity.hindsight import sample_steps
+from curiax.curiosity.hindsight import innovate, sample_steps
+from curiax.curiosity.predict import OpenLoop
 from curiax.learner import masked_mean
 from curiax.types import Agent, EnvSpec, Experience
 
@@ -22,12 +23,16 @@ T, B = 6, 4
 SPEC = EnvSpec("none", observation_shape=(3,), num_actions=2, time_limit=100)
 CONFIG = Config(
     network=NetworkConfig(encoder_hidden=(), embedding=4, action_embedding=3, belief=4, head_hidden=(3,)),
-    world=WorldConfig(horizon=2, hidden=(5,), shortcut=False, latent=3, noise=2, contrast_share=1.0, side_share=1.0),
+    world=WorldConfig(
+        horizon=2, hidden=(5,), hindsight="direct", latent=3, noise=2, contrast_share=1.0, side_share=1.0
+    ),
 )
 KEY = jax.random.key(7)
 QUICK = {"xla_backend_optimization_level": 0}  # compiling these programs is what costs, not running them
 
-LOSSES = ("reconstruction", "invariance", "side_prediction")
+LOSSES = ("reconstruction", "invariance", "side_prediction", "prediction")
+INNOVATION = replace(CONFIG, world=replace(CONFIG.world, hindsight="innovation"))
+VALID = jnp.asarray(np.random.default_rng(2).random((2, T, B)) < 0.8)
 BELIEFS = {"encoder", "action embedding", "closed loop", "open loop"}
 WORLD_MODEL = BELIEFS | {"reconstructor", "generator"}
 
@@ -82,7 +87,7 @@ def score_world(config: Config, world: World, key, obs=BATCH[0]):
 
 def weighted_loss(world: World, config: Config, weights, key, obs):
     output = score_world(config, world, key, obs)
-    return sum(weights[name] * masked_mean(output.losses[name]) for name in LOSSES), output
+    return sum(weights[name] * masked_mean(loss) for name, loss in output.losses.items()), output
 
 
 score = jax.jit(score_world, static_argnums=0, compiler_options=QUICK)
@@ -111,7 +116,7 @@ def parts(world: World) -> dict[str, Any]:
         "open loop": measure["core"],
         "generator": measure["generator"],
         "reconstructor": measure["reconstructor"],
-        "side predictor": measure["side"],
+        "predictor": measure["predictor"],
         "critic": eqx.tree_at(constant, world.critic, None),
         "target encoder": world.targets,
         "heads": (world.agent.policy, world.agent.value),
@@ -142,12 +147,38 @@ def test_contrast_trains_generator_and_critic_and_nothing_else(form):
 
 
 def test_the_side_predictor_trains_nothing_but_itself():
-    assert trained(gradient("side_prediction")) == {"side predictor"}
+    assert trained(gradient("side_prediction")) == {"predictor"}
 
 
+def test_innovations_leave_the_beliefs_to_the_predictor():
+    assert trained(gradient("prediction", INNOVATION)) == BELIEFS | {"predictor"}
+    assert trained(gradient("reconstruction", INNOVATION)) == {"generator", "reconstructor"}
+    assert trained(gradient("invariance", INNOVATION)) == {"generator", "critic"}
+
+
+def test_an_innovation_and_what_was_expected_make_up_the_target():
+    rng = np.random.default_rng(0)
+    loop = OpenLoop(*(jnp.asarray(rng.standard_normal((2, T, B, size)), jnp.float32) for size in (4, 3, 4, 4)), VALID)
+    predictor = make_world(INNOVATION).params[1]["predictor"]
+    for distance in (cosine_distance, squared_distance):
+        expected, missed, scale = innovate(predictor, loop, distance)
+        np.testing.assert_allclose(expected + scale * missed, distance.project(loop.target), rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(np.mean(np.square(missed)[np.asarray(VALID)]), 1.0, rtol=1e-4)
+
+
+def test_silent_channels_leave_the_prediction_as_it_is():
+    world = make_world(INNOVATION)
+    silent = jax.tree.map(jnp.zeros_like, world.params[1]["reconstructor"])
+    output = score(INNOVATION, world._replace(params=((), world.params[1] | {"reconstructor": silent})), KEY)
+    np.testing.assert_allclose(
+        output.losses["reconstruction"].value, output.losses["prediction"].value, rtol=1e-4, atol=1e-6
+    )
+
+
+@pytest.mark.parametrize("config", [CONFIG, INNOVATION], ids=["direct", "innovation"])
 @pytest.mark.parametrize("name", LOSSES)
-def test_target_receives_no_gradient(name):
-    assert not any(np.any(leaf) for leaf in jax.tree.leaves(gradient(name).targets))
+def test_target_receives_no_gradient(name, config):
+    assert not any(np.any(leaf) for leaf in jax.tree.leaves(gradient(name, config).targets))
 
 
 @pytest.mark.parametrize("route", ["generator-inputs", "critic-inputs"])

@@ -1,6 +1,7 @@
 """One update: what is paid, who is trained, and in which order."""
 
 import functools
+import itertools
 from dataclasses import replace
 
 import jax
@@ -27,7 +28,15 @@ CONFIG = Config(
     unroll=T,
     network=NetworkConfig(encoder_hidden=(), embedding=4, action_embedding=2, belief=4, head_hidden=()),
     world=WorldConfig(
-        hidden=(5,), layer_norm=False, latent=3, noise=2, contrast_share=1.0, side_share=0.0, target_decay=0.75
+        hidden=(5,),
+        layer_norm=False,
+        hindsight="direct",
+        hindsight_speed=1.0,
+        latent=3,
+        noise=2,
+        contrast_share=1.0,
+        side_share=0.0,
+        target_decay=0.75,
     ),
     bonus=BonusConfig(include_invariance=True),
     vmpo=VMPOConfig(target_period=2, discount=0.5, lambda_=1.0, alpha=0.005, epsilon_alpha=10.0),
@@ -241,10 +250,24 @@ def test_terminal_step_does_not_see_the_next_episode(method):
     assert not close(outcome(going_on, 0.0), outcome(going_on, 3.0))
 
 
+def test_generator_reconstructor_and_critic_take_longer_strides():
+    def step(speed: float):
+        config = replace(CONFIG, world=replace(CONFIG.world, hindsight_speed=speed))
+        return jax.tree.map(lambda new, old: new - old, learn(config, START, TRAJECTORY)[0].params, START.params)
+
+    one, four = step(1.0), step(4.0)
+    longer = {"generator", "reconstructor"}
+    for name, part in one.curiosity[1].items():
+        factor = 4.0 if name in longer else 1.0
+        assert close(four.curiosity[1][name], jax.tree.map(lambda x, factor=factor: factor * x, part))
+    assert close(four.critic, jax.tree.map(lambda x: 4.0 * x, one.critic))
+    assert close(four.agent, one.agent) and longer <= one.curiosity[1].keys()
+
+
 def test_every_loss_has_a_weight_and_every_weight_a_loss():
     names = set()
-    for method in curiosities.METHODS:
-        config = replace(CONFIG, curiosity=method, world=replace(CONFIG.world, side_share=1.0))
+    for method, form in itertools.product(curiosities.METHODS, ("direct", "innovation")):
+        config = replace(CONFIG, curiosity=method, world=replace(CONFIG.world, side_share=1.0, hindsight=form))
         state = jax.eval_shape(make_learner(config, ENV).init, KEY)
         _, scored = jax.eval_shape(functools.partial(loss_of, config), state.params, state, TRAJECTORY)
         names |= {name.removeprefix("loss/") for name in scored.metrics if name.startswith("loss/")}

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from curiax.agent.gru import GRU
-from curiax.agent.networks import MLP, LayerNorm, Linear, VectorEncoder, normalise
+from curiax.agent.networks import MLP, Channel, LayerNorm, Linear, VectorEncoder, normalise
 
 NUM_STEPS, BATCH, NUM_IN, SIZE = 5, 3, 2, 4
 
@@ -19,9 +19,9 @@ def set_linear(linear: Linear, weight, bias) -> Linear:
     return eqx.tree_at(lambda module: (module.weight, module.bias), linear, (jnp.array(weight), jnp.array(bias)))
 
 
-def small_mlp(layer_norm: bool = False, shortcut: bool = False) -> MLP:
+def small_mlp(layer_norm: bool = False) -> MLP:
     """Two inputs, two hidden units, one output."""
-    mlp = MLP(2, (2,), 1, jax.random.key(0), layer_norm, shortcut)
+    mlp = MLP(2, (2,), 1, jax.random.key(0), layer_norm)
     first = set_linear(mlp.layers[0], [[1.0, -1.0], [2.0, 0.0]], [0.0, 0.5])
     last = set_linear(mlp.layers[1], [[2.0], [-3.0]], [1.0])
     return eqx.tree_at(lambda module: module.layers, mlp, (first, last))
@@ -58,10 +58,15 @@ def test_mlp_normalises_before_the_relu():
     np.testing.assert_allclose(small_mlp(layer_norm=True)(jnp.array([1.0, 2.0])), [3.0], rtol=1e-5)
 
 
-def test_a_shortcut_adds_a_linear_map_of_the_input():
-    # 11 as above, and 1·1 + 2·10 = 21
-    mlp = eqx.tree_at(lambda module: module.shortcut, small_mlp(shortcut=True), jnp.array([[1.0], [10.0]]))
-    np.testing.assert_allclose(mlp(jnp.array([1.0, 2.0])), [32.0])
+def test_a_channel_is_an_mlp_and_a_gated_way_for_every_signal():
+    rng = np.random.default_rng(0)
+    shapes = jax.eval_shape(lambda: Channel(3, (2, 4), (5, 6), 2, jax.random.key(0), layer_norm=True))
+    channel = jax.tree.map(lambda leaf: normal(rng, leaf.shape), shapes)
+    context, one, other = (normal(rng, (7, size)) for size in (3, 2, 4))
+    gates = np.log1p(np.exp(np.asarray(channel.gates(context))))
+    expected = channel.mlp(jnp.concatenate([context, one, other], axis=-1))
+    expected = expected + gates[:, :2] * (one @ channel.ways[0]) + gates[:, 2:] * (other @ channel.ways[1])
+    np.testing.assert_allclose(channel(jnp.concatenate([context, one, other], axis=-1)), expected, rtol=1e-4, atol=1e-5)
 
 
 def test_layer_norm_golden():

@@ -67,7 +67,7 @@ def test_a_pattern_that_chooses_nothing_is_a_mistake(pattern):
             learning_rate=1.5e-7,
             network=dataclasses.replace(LAPTOP.network, encoder_hidden=(), belief=7),
             world=dataclasses.replace(
-                LAPTOP.world, layer_norm=False, shortcut=True, hidden=(8, 9), open_routes=("generator-inputs",)
+                LAPTOP.world, layer_norm=False, hindsight="direct", hidden=(8, 9), open_routes=("generator-inputs",)
             ),
             vmpo=dataclasses.replace(LAPTOP.vmpo, lambda_=0.5),
         ),

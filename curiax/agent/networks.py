@@ -38,33 +38,19 @@ class LayerNorm(eqx.Module):
 
 
 class MLP(eqx.Module):
-    """Hidden layers with ReLU, each optionally behind a LayerNorm, then a linear layer.
-
-    With a shortcut, a linear map of the input is added to the output.
-    """
+    """Hidden layers with ReLU, each optionally behind a LayerNorm, then a linear layer."""
 
     layers: tuple[Linear, ...]
     norms: tuple[LayerNorm, ...]
-    shortcut: Float[Array, "i o"] | None
 
-    def __init__(
-        self,
-        num_in: int,
-        hidden: tuple[int, ...],
-        num_out: int,
-        key: PRNGKeyArray,
-        layer_norm: bool = False,
-        shortcut: bool = False,
-    ):
+    def __init__(self, num_in: int, hidden: tuple[int, ...], num_out: int, key: PRNGKeyArray, layer_norm: bool = False):
         sizes = (num_in, *hidden, num_out)
-        keys = jax.random.split(key, len(sizes))
-        self.layers = tuple(Linear(i, o, k) for i, o, k in zip(sizes[:-1], sizes[1:], keys[1:], strict=True))
+        keys = jax.random.split(key, len(sizes) - 1)
+        self.layers = tuple(Linear(i, o, k) for i, o, k in zip(sizes[:-1], sizes[1:], keys, strict=True))
         self.norms = tuple(LayerNorm(size) for size in hidden) if layer_norm else ()
-        self.shortcut = lecun_uniform(keys[0], num_in, num_out) if shortcut else None
 
     def __call__(self, x: Float[Array, "*batch i"]) -> Float[Array, "*batch o"]:
-        output = self.layers[-1](self.hidden(x))
-        return output if self.shortcut is None else output + x @ self.shortcut
+        return self.layers[-1](self.hidden(x))
 
     def hidden(self, x: Float[Array, "*batch i"]) -> Float[Array, "*batch h"]:
         """The input of the last layer."""
@@ -75,6 +61,40 @@ class MLP(eqx.Module):
     def activate(self, index: int, x: Float[Array, "*batch h"]) -> Float[Array, "*batch h"]:
         """What follows hidden layer `index`."""
         return jax.nn.relu(self.norms[index](x) if self.norms else x)
+
+
+class Channel(eqx.Module):
+    """An MLP of [context, signals], and beside it a linear way for every signal, opened or shut by the context.
+
+    y = MLP(x) + Σ_k softplus(gate_k(context)) ⊙ (signal_k W_k). The linear ways are learned at once, where an MLP would
+    take long to find many small directions; the gates let a signal through in one context and not in another.
+    """
+
+    mlp: MLP
+    gates: MLP
+    ways: tuple[Float[Array, "i o"], ...]
+    splits: tuple[int, ...] = eqx.field(static=True)  # where in the input each signal begins
+
+    def __init__(
+        self,
+        num_context: int,
+        num_signals: tuple[int, ...],
+        hidden: tuple[int, ...],
+        num_out: int,
+        key: PRNGKeyArray,
+        layer_norm: bool,
+    ):
+        key_mlp, key_gates, *keys = jax.random.split(key, 2 + len(num_signals))
+        self.mlp = MLP(num_context + sum(num_signals), hidden, num_out, key_mlp, layer_norm)
+        self.gates = MLP(num_context, hidden[:1], len(num_signals) * num_out, key_gates, layer_norm)
+        self.ways = tuple(lecun_uniform(k, size, num_out) for k, size in zip(keys, num_signals, strict=True))
+        self.splits = tuple(num_context + sum(num_signals[:k]) for k in range(len(num_signals)))
+
+    def __call__(self, x: Float[Array, "*batch i"]) -> Float[Array, "*batch o"]:
+        context, *signals = jnp.split(x, self.splits, axis=-1)
+        gates = jnp.split(jax.nn.softplus(self.gates(context)), len(signals), axis=-1)
+        passed = [gate * (signal @ way) for gate, signal, way in zip(gates, signals, self.ways, strict=True)]
+        return sum(passed, self.mlp(x))
 
 
 class VectorEncoder(eqx.Module):

@@ -5,11 +5,11 @@ Curiosity in Hindsight (Jarrett et al., 2023), Algorithm 2.
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from curiax.agent.gru import GRU
-from curiax.agent.networks import MLP, concatenate
-from curiax.config import Config
+from curiax.agent.networks import MLP, Channel, concatenate
+from curiax.config import Config, WorldConfig
 from curiax.curiosity.base import Distance, Measure, Represented, Sizes, credit
 from curiax.curiosity.critic import contrastive_value, energies, make_critic, reverse_gradient
 from curiax.curiosity.predict import OpenLoop, open_loop
@@ -21,29 +21,26 @@ def hindsight(config: Config) -> Measure:
 
     L_rec(t, i) = distance(w̄_{t+i}, ŵ_{t,i}) trains the world model through every path, the generator's inputs included.
     L_con(t, i) keeps z independent of (b, a): it trains the generator (down) and the critic (up) and nothing else.
+
+    In the form *innovation* a predictor trains the beliefs, as in BYOL-Explore; generator and reconstructor stand on
+    them without moving them, and pass on only what it missed: see `innovate`.
     """
     world, bonus = config.world, config.bonus
+    innovation = world.hindsight == "innovation"
     open_generator = "generator-inputs" in world.open_routes
     open_critic = "critic-inputs" in world.open_routes
 
     def init(key: PRNGKeyArray, sizes: Sizes) -> tuple[Params, Params]:
-        key_core, key_generator, key_reconstructor, key_side, key_critic = jax.random.split(key, 5)
+        key_core, key_generator, key_reconstructor, key_predictor, key_critic = jax.random.split(key, 5)
         context = sizes.state + sizes.action
-        num_in = context + sizes.target + world.noise
+        make = make_channel if innovation else make_mlp
         params = {
             "core": GRU(sizes.action, sizes.state, key_core),
-            "generator": MLP(num_in, world.hidden, world.latent, key_generator, world.layer_norm, world.shortcut),
-            "reconstructor": MLP(
-                sizes.state + world.latent,
-                world.hidden,
-                sizes.target,
-                key_reconstructor,
-                world.layer_norm,
-                world.shortcut,
-            ),
+            "generator": make(world, context, (sizes.target, world.noise), world.latent, key_generator),
+            "reconstructor": make(world, sizes.state, (world.latent,), sizes.target, key_reconstructor),
         }
-        if world.side_share > 0:
-            params["side"] = MLP(sizes.state, world.hidden, sizes.target, key_side, world.layer_norm)
+        if innovation or world.side_share > 0:
+            params["predictor"] = make_mlp(world, sizes.state, (), sizes.target, key_predictor)
         return params, make_critic(world.critic, context, world.latent, world.hidden, key_critic)
 
     def score(
@@ -56,12 +53,29 @@ def hindsight(config: Config) -> Measure:
     ) -> CuriosityOutput:
         key_noise, key_contrast, key_side = jax.random.split(key, 3)
         loop = open_loop(params["core"], represented, valid, world.horizon)
+        losses, metrics, diagnostics = {}, {}, {}
+        if innovation or world.side_share > 0:
+            steps = sample_steps(key_side, valid.shape[0], 1.0 if innovation else world.side_share)
+            after = loop.after if innovation else jax.lax.stop_gradient(loop.after)
+            predicted = predict_steps(params["predictor"], loop._replace(after=after), distance, steps)
+            losses["prediction" if innovation else "side_prediction"] = predicted
+            diagnostics["prediction"] = spread(predicted, steps, valid.shape[0])
+            metrics["prediction_error"] = jnp.mean(predicted.value, where=predicted.mask)
+
+        heard = loop.target
+        expected, scale = jnp.zeros(()), jnp.ones(())
+        if innovation:
+            loop = jax.lax.stop_gradient(loop)
+            expected, heard, scale = innovate(params["predictor"], loop, distance)
         noise = jax.random.normal(key_noise, (*loop.valid.shape, world.noise))
-        inputs = concatenate(loop.before, loop.action, loop.target, noise)
+        inputs = concatenate(loop.before, loop.action, heard, noise)
         z = params["generator"](inputs)
         # The same value by another route: with its inputs stopped, L_con reaches the generator's weights only.
         z_contrast = z if open_generator else params["generator"](jax.lax.stop_gradient(inputs))
-        reconstruction = distance(loop.target, params["reconstructor"](concatenate(loop.after, z)))
+        if innovation:
+            z_contrast = standardise(z_contrast, loop.valid)
+        output = params["reconstructor"](concatenate(loop.after, z))
+        reconstruction = distance(loop.target, expected + scale * output)
 
         # Beliefs and actions are stopped where they enter the critic: L_con must not blur them to make z look good.
         context = concatenate(loop.before, loop.action)
@@ -74,18 +88,11 @@ def hindsight(config: Config) -> Measure:
         error = reconstruction
         if bonus.include_invariance:  # every step is contrasted then; `steps` is a permutation
             error = world.reconstruction_weight * reconstruction + contrast[:, jnp.argsort(steps)]
-        losses = {"reconstruction": Masked(reconstruction, loop.valid), "invariance": Masked(contrast, contrast_valid)}
-        metrics = {
+        losses |= {"reconstruction": Masked(reconstruction, loop.valid), "invariance": Masked(contrast, contrast_valid)}
+        metrics |= {
             "reconstruction_error": jnp.mean(reconstruction, where=loop.valid),
             "contrastive_value": jnp.mean(contrast, where=contrast_valid),
         }
-        diagnostics = {}
-        if world.side_share > 0:
-            side_steps = sample_steps(key_side, valid.shape[0], world.side_share)
-            side = side_prediction(params["side"], loop, distance, side_steps)
-            losses["side_prediction"] = side
-            diagnostics["prediction"] = spread(side, side_steps, valid.shape[0])
-            metrics["prediction_error"] = jnp.mean(side.value, where=side.mask)
         return CuriosityOutput(
             losses=losses,
             error=credit(jax.lax.stop_gradient(error), loop.valid, bonus.rescale_horizon),
@@ -96,9 +103,43 @@ def hindsight(config: Config) -> Measure:
     return Measure(init, score)
 
 
-def side_prediction(predictor: MLP, loop: OpenLoop, distance: Distance, steps: Int[Array, " n"]) -> Masked:
-    """Prediction error without hindsight: a measuring instrument that trains nothing but itself."""
-    output = predictor(jax.lax.stop_gradient(loop.after[:, steps]))
+def make_mlp(
+    world: WorldConfig, num_context: int, num_signals: tuple[int, ...], num_out: int, key: PRNGKeyArray
+) -> MLP:
+    return MLP(num_context + sum(num_signals), world.hidden, num_out, key, world.layer_norm)
+
+
+def make_channel(
+    world: WorldConfig, num_context: int, num_signals: tuple[int, ...], num_out: int, key: PRNGKeyArray
+) -> Channel:
+    return Channel(num_context, num_signals, world.hidden, num_out, key, world.layer_norm)
+
+
+def innovate(
+    predictor: MLP, loop: OpenLoop, distance: Distance
+) -> tuple[Float[Array, "H T B F"], Float[Array, "H T B F"], Float[Array, ""]]:
+    """What was expected, what was missed in units of its size, and that size:  x = x̂ + scale · innovation.
+
+    Nothing is lost, since x̂ is a function of (b, a), which the generator also hears; but the noise, which is small in x
+    and stays when all else is learned, is then all that there is to hear. Nothing is trained through this.
+    """
+    expected = distance.project(predictor(loop.after))
+    missed = distance.project(loop.target) - expected
+    scale = jnp.sqrt(jnp.mean(jnp.mean(jnp.square(missed), axis=-1), where=loop.valid) + 1e-8)
+    return jax.lax.stop_gradient((expected, missed / scale, scale))
+
+
+def standardise(z: Float[Array, "H T B Z"], valid: Bool[Array, "H T B"]) -> Float[Array, "H T B Z"]:
+    """Every coordinate in units of its own spread: what z tells of (b, a) stays the same, but the generator cannot hide
+    it from the critic in a coordinate that is small beside others full of ε."""
+    where = jnp.broadcast_to(valid[..., None], z.shape)
+    mean, deviation = (f(z, axis=(0, 1, 2), where=where, keepdims=True) for f in (jnp.mean, jnp.std))
+    return (z - jnp.broadcast_to(mean, z.shape)) / (jnp.broadcast_to(deviation, z.shape) + 1e-6)
+
+
+def predict_steps(predictor: MLP, loop: OpenLoop, distance: Distance, steps: Int[Array, " n"]) -> Masked:
+    """Prediction error without hindsight, at some time steps."""
+    output = predictor(loop.after[:, steps])
     return Masked(distance(loop.target[:, steps], output), loop.valid[:, steps])
 
 
