@@ -18,6 +18,8 @@ class NetworkConfig:
     """hidden layers of the encoder ω"""
     embedding: int = 64
     """size of w = ω(o)"""
+    encoder_speed: float = 0.1
+    """learning rate of the encoder ω, relative to the agent's"""
     action_embedding: int = 32
     """size of the embedding of an action"""
     belief: int = 128
@@ -118,7 +120,7 @@ class VMPOConfig:
     """do policy and value train encoder and core too (representation sharing), where the curiosity trains them?"""
     value_weight: float = 0.5
     """weight of the value loss"""
-    entropy_weight: float = 0.01
+    entropy_weight: float = 0.02
     """weight of the entropy bonus"""
 
 
@@ -179,7 +181,14 @@ PAPER = Config(
     unroll=128,
     learning_rate=1e-4,
     checkpoint_every=1000,
-    network=NetworkConfig(encoder_hidden=(512,), embedding=512, action_embedding=32, belief=256, head_hidden=(256,)),
+    network=NetworkConfig(
+        encoder_hidden=(512,),
+        embedding=512,
+        encoder_speed=1.0,
+        action_embedding=32,
+        belief=256,
+        head_hidden=(256,),
+    ),
     world=WorldConfig(
         horizon=1,
         hidden=(512, 512, 512),
@@ -213,6 +222,7 @@ RANGES: dict[str, tuple[float, float, bool]] = {
     "checkpoint_every": (1, float("inf"), True),
     "keep_checkpoints": (2, 1000, True),
     "network.embedding": (1, 2**16, True),
+    "network.encoder_speed": (0, float("inf"), True),
     "network.action_embedding": (1, 2**16, True),
     "network.belief": (1, 2**16, True),
     "world.latent": (0, 2**16, True),

@@ -175,19 +175,21 @@ def belief_of_heads(config: Config, curiosity: Curiosity, belief: Float[Array, "
 def descend(
     config: Config, optimizer: optax.GradientTransformation, grads: LearnerParams, optimizer_state: Any, params: Any
 ) -> tuple[Any, Any]:
-    """One step of Adam; generator, reconstructor and critic may take longer strides than the rest."""
+    """One step of Adam; some parts take longer or shorter strides than the rest."""
     updates: Any
     with jax.numpy_dtype_promotion("standard"):  # optax relies on it
         updates, optimizer_state = optimizer.update(grads, optimizer_state)
-    speed = {name: config.world.hindsight_speed for name in ("generator", "reconstructor", "critic")}
-    updates = jax.tree_util.tree_map_with_path(lambda path, update: update * speed.get(part_of(path), 1.0), updates)
+    speeds = {name: config.world.hindsight_speed for name in ("generator", "reconstructor", "critic")}
+    updates = jax.tree_util.tree_map_with_path(lambda path, update: update * speed_of(path, speeds), updates)
+    encoder = optax.tree.scale(config.network.encoder_speed, updates.agent.encoder)
+    updates = updates._replace(agent=updates.agent._replace(encoder=encoder))
     return optax.apply_updates(params, updates), optimizer_state
 
 
-def part_of(path: tuple[Any, ...]) -> str:
-    """Which part of hindsight a leaf of LearnerParams belongs to, by name; "" if none."""
+def speed_of(path: tuple[Any, ...], speeds: dict[str, float]) -> float:
+    """The speed of the part of LearnerParams that a leaf belongs to, by name."""
     names = {getattr(key, "name", getattr(key, "key", None)) for key in path}
-    return next((name for name in ("generator", "reconstructor", "critic") if name in names), "")
+    return next((speed for name, speed in speeds.items() if name in names), 1.0)
 
 
 def loss_weights(config: Config) -> dict[str, float]:

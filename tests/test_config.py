@@ -17,6 +17,7 @@ PAPER_NUMBERS = {
     "network.action_embedding": 32,
     "network.belief": 256,
     "network.head_hidden": (256,),
+    "network.encoder_speed": 1.0,
     "world.hidden": (512, 512, 512),
     "world.noise": 256,
     "world.latent": 256,

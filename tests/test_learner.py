@@ -26,7 +26,9 @@ CONFIG = Config(
     curiosity="byol-hindsight",
     batch_size=B,
     unroll=T,
-    network=NetworkConfig(encoder_hidden=(), embedding=4, action_embedding=2, belief=4, head_hidden=()),
+    network=NetworkConfig(
+        encoder_hidden=(), embedding=4, encoder_speed=1.0, action_embedding=2, belief=4, head_hidden=()
+    ),
     world=WorldConfig(
         hidden=(5,),
         layer_norm=False,
@@ -262,6 +264,15 @@ def test_generator_reconstructor_and_critic_take_longer_strides():
         assert close(four.curiosity[1][name], jax.tree.map(lambda x, factor=factor: factor * x, part))
     assert close(four.critic, jax.tree.map(lambda x: 4.0 * x, one.critic))
     assert close(four.agent, one.agent) and longer <= one.curiosity[1].keys()
+
+
+def test_the_encoder_takes_shorter_strides():
+    slow = replace(CONFIG, network=replace(CONFIG.network, encoder_speed=0.25))
+    full, short = (
+        jax.tree.map(lambda new, old: new - old, learn(config, START, TRAJECTORY)[0].params.agent, START.params.agent)
+        for config in (CONFIG, slow)
+    )
+    assert close(short.encoder, jax.tree.map(lambda x: 0.25 * x, full.encoder)) and close(short.core, full.core)
 
 
 def test_every_loss_has_a_weight_and_every_weight_a_loss():
