@@ -86,6 +86,6 @@ def bad_loss(metrics: dict[str, float]) -> str | None:
 
 
 def _place_downstream(name: str) -> int:
-    """The curiosity's losses come first: they make the rewards, which value and then policy learn from."""
-    later = ("loss/value", "loss/policy", "loss/entropy", "gradient/")
+    """A prediction comes first, then hindsight, which corrects it; these make the rewards for value and policy."""
+    later = ("loss/reconstruction", "loss/invariance", "loss/value", "loss/policy", "loss/entropy", "gradient/")
     return next((place for place, start in enumerate(later, 1) if name.startswith(start)), 0)

@@ -207,7 +207,7 @@ def poison(part, name):
     ("part", "name", "loss"),
     [
         ("curiosity", "reconstructor", "loss/reconstruction"),
-        ("curiosity", "side", "loss/side_prediction"),
+        ("curiosity", "predictor", "loss/prediction"),
         ("critic", "", "loss/invariance"),
         ("agent", "value", "loss/value"),
         ("agent", "policy", "loss/policy"),

@@ -21,8 +21,9 @@ def stop_with(parent: int) -> None:
 
 
 def main(core: str, parent: str, *words: str) -> None:
-    if hasattr(os, "sched_setaffinity"):  # before JAX makes its threads
-        os.sched_setaffinity(0, [int(core)])
+    if hasattr(os, "sched_setaffinity"):  # before JAX makes its threads, which inherit it; NumPy has made some
+        for thread in os.listdir("/proc/self/task"):
+            os.sched_setaffinity(int(thread), [int(core)])
     threading.Thread(target=stop_with, args=(int(parent),), daemon=True).start()
     sys.argv = ["curiax", *words]
     runpy.run_module("curiax.cli", run_name="__main__", alter_sys=True)
