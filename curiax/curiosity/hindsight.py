@@ -28,7 +28,6 @@ def hindsight(config: Config) -> Measure:
     world, bonus = config.world, config.bonus
     innovation = world.hindsight == "innovation"
     open_generator = "generator-inputs" in world.open_routes
-    open_critic = "critic-inputs" in world.open_routes
 
     def init(key: PRNGKeyArray, sizes: Sizes) -> tuple[Params, Params]:
         key_core, key_generator, key_reconstructor, key_predictor, key_critic = jax.random.split(key, 5)
@@ -77,21 +76,16 @@ def hindsight(config: Config) -> Measure:
         output = params["reconstructor"](concatenate(loop.after, z))
         reconstruction = distance(loop.target, expected + scale * output)
 
-        # Beliefs and actions are stopped where they enter the critic: L_con must not blur them to make z look good.
-        context = concatenate(loop.before, loop.action)
-        context = context if open_critic else jax.lax.stop_gradient(context)
         steps = sample_steps(key_contrast, valid.shape[0], world.contrast_share)
-        energy = energies(reverse_gradient(critic), context[:, steps], z_contrast[:, steps])
-        contrast_valid = loop.valid[:, steps]
-        contrast = contrastive_value(energy, contrast_valid, world.temperature)
+        contrast = contrast_steps(world, critic, loop, z_contrast, steps)
 
         error = reconstruction
         if bonus.include_invariance:  # every step is contrasted then; `steps` is a permutation
-            error = world.reconstruction_weight * reconstruction + contrast[:, jnp.argsort(steps)]
-        losses |= {"reconstruction": Masked(reconstruction, loop.valid), "invariance": Masked(contrast, contrast_valid)}
+            error = world.reconstruction_weight * reconstruction + contrast.value[:, jnp.argsort(steps)]
+        losses |= {"reconstruction": Masked(reconstruction, loop.valid), "invariance": contrast}
         metrics |= {
             "reconstruction_error": jnp.mean(reconstruction, where=loop.valid),
-            "contrastive_value": jnp.mean(contrast, where=contrast_valid),
+            "contrastive_value": jnp.mean(contrast.value, where=contrast.mask),
         }
         return CuriosityOutput(
             losses=losses,
@@ -127,6 +121,17 @@ def innovate(
     missed = distance.project(loop.target) - expected
     scale = jnp.sqrt(jnp.mean(jnp.mean(jnp.square(missed), axis=-1), where=loop.valid) + 1e-8)
     return jax.lax.stop_gradient((expected, missed / scale, scale))
+
+
+def contrast_steps(
+    world: WorldConfig, critic: Params, loop: OpenLoop, z: Float[Array, "H T B Z"], steps: Int[Array, " n"]
+) -> Masked:
+    """L_con at some time steps. Beliefs and actions are stopped where they enter the critic, unless that route is open:
+    L_con must not blur them to make z look good."""
+    context = concatenate(loop.before, loop.action)
+    context = context if "critic-inputs" in world.open_routes else jax.lax.stop_gradient(context)
+    energy = energies(reverse_gradient(critic), context[:, steps], z[:, steps])
+    return Masked(contrastive_value(energy, loop.valid[:, steps], world.temperature), loop.valid[:, steps])
 
 
 def standardise(z: Float[Array, "H T B Z"], valid: Bool[Array, "H T B"]) -> Float[Array, "H T B Z"]:
