@@ -12,7 +12,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from curiax.config import Config
 from curiax.errors import UserError
-from curiax.runs import Run, default_directory, read_metrics
+from curiax.runs import Run, default_directory, last_quarter, read_metrics
 from curiax.train import bad_loss, initial_state, train
 
 PLAIN_INTERVAL = 10.0  # seconds between lines where there is no terminal to draw on
@@ -141,7 +141,7 @@ def progress_text(config: Config, num_updates: int, metrics: dict[str, float], r
 def describe(run: Run) -> str:
     """What the run reached: means over the last quarter of training."""
     rows = list(read_metrics(run.directory / "metrics.csv"))
-    last = [row for row in rows if row["update"] > 0.75 * rows[-1]["update"]]
+    last = last_quarter(rows)
     parts = [f"{rows[-1]['env_steps'] / 1e6:.2f} M steps in {rows[-1]['seconds'] / 60:.1f} min; over the last quarter:"]
     for name, title in (("trackers", "trackers per episode"), ("return", "return"), ("noise_dwell", "noise dwell")):
         values = np.array([row.get(name, float("nan")) for row in last])

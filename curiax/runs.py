@@ -206,6 +206,11 @@ def read_metrics(path: Path) -> Iterator[dict[str, float]]:
             yield {name: float(value) if value else float("nan") for name, value in row.items()}
 
 
+def last_quarter(rows: list[dict[str, float]]) -> list[dict[str, float]]:
+    """What a run's score is the mean of."""
+    return [row for row in rows if row["update"] > 0.75 * rows[-1]["update"]]
+
+
 def append_maps(path: Path, maps: dict[str, np.ndarray], num_rows: int) -> None:
     """Writes the maps of row `num_rows`, over whatever a kill left there before its row was written."""
     record = np.stack([maps[name] for name in MAPS]).astype("<f4").tobytes()

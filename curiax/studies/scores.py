@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from rich.table import Table
 
-from curiax.runs import number, read_metrics, write_atomically
+from curiax.runs import last_quarter, number, read_metrics, write_atomically
 from curiax.studies.base import Member
 from curiax.studies.progress import nanmean
 
@@ -29,7 +29,7 @@ class Score(NamedTuple):
 
 def score(member: Member, directory: Path) -> Score:
     rows = list(read_metrics(directory / "metrics.csv"))
-    last = [row for row in rows if row["update"] > 0.75 * rows[-1]["update"]]
+    last = last_quarter(rows)
     return Score(
         *member,
         score=nanmean(row.get("trackers", math.nan) for row in last),
