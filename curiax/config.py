@@ -16,6 +16,10 @@ class NetworkConfig:
 
     encoder_hidden: tuple[int, ...] = (128,)
     """hidden layers of the encoder ω"""
+    channels: tuple[int, ...] = (16, 32, 32)
+    """the encoder's units, where observations are images, and the channels of each"""
+    image_hidden: tuple[int, ...] = ()
+    """hidden layers between these and w"""
     embedding: int = 64
     """size of w = ω(o)"""
     encoder_speed: float = 0.1
@@ -252,7 +256,7 @@ RANGES: dict[str, tuple[float, float, bool]] = {
     "vmpo.entropy_weight": (0, float("inf"), True),
 }
 
-LAYERS = ("network.encoder_hidden", "network.head_hidden", "world.hidden")
+LAYERS = ("network.encoder_hidden", "network.channels", "network.image_hidden", "network.head_hidden", "world.hidden")
 
 
 def validate(config: Config) -> Config:
@@ -267,8 +271,9 @@ def validate(config: Config) -> Config:
         if any(size < 1 for size in get(config, name)):
             sizes = " ".join(map(str, get(config, name)))
             raise UserError(f"--{name.replace('_', '-')} {sizes}: every layer must have at least one unit")
-    if not config.world.hidden:
-        raise UserError("--world.hidden: there must be at least one hidden layer")
+    for name in ("world.hidden", "network.channels"):
+        if not get(config, name):
+            raise UserError(f"--{name}: there must be at least one layer")
     if not 1 <= config.world.horizon <= config.unroll:
         raise UserError(f"--world.horizon {config.world.horizon}: must be from 1 to the unroll, {config.unroll}")
     if "hindsight" in config.curiosity and config.batch_size < 2:

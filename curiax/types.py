@@ -18,10 +18,12 @@ class EnvSpec(NamedTuple):
 
     name: str
     observation_shape: tuple[int, ...]
-    num_actions: int
+    num_actions: int  # or the length of an action vector, see `action_parts`
     time_limit: int
     map_shape: tuple[int, int] = (0, 0)  # of `info["cell"]`, where the environment has positions
     observation_scale: float = 1.0  # what divides an observation to make its numbers of size 1: 255 for grey values
+    # None: an action is a number. Else it is a vector: one-hot parts of these lengths, or () for real numbers.
+    action_parts: tuple[int, ...] | None = None
 
 
 class TimeStep(NamedTuple):
@@ -57,13 +59,18 @@ class Trajectory(NamedTuple):
 
 
 class Experience(NamedTuple):
-    """A trajectory as a curiosity method sees it."""
+    """A trajectory as a curiosity method sees it: a stream of T+1 observations, or T pairs of them.
 
-    obs: Shaped[Array, "T1 B *obs"]
-    action: Int[Array, "T B"]
+    In pairs, with `next_obs`, every step is a transition, and the reset after an episode's end is no step of its own.
+    """
+
+    obs: Shaped[Array, "T1 B *obs"]  # T in pairs
+    action: Shaped[Array, "T B *action"]  # a number, or a vector
     valid: Bool[Array, "T B"]
-    belief: Float[Array, "T1 B D"]
+    belief: Float[Array, "T1 B D"]  # T in pairs
     action_embedding: Float[Array, "T B E"]
+    next_obs: Shaped[Array, "T B *obs"] | None = None  # before any reset
+    ended: Bool[Array, "T B"] | None = None  # in pairs: step t+1 belongs to another episode
 
 
 class Masked(NamedTuple):

@@ -102,23 +102,137 @@ class VectorEncoder(eqx.Module):
 
     mlp: MLP
     num_observation_axes: int = eqx.field(static=True)
+    scale: float = eqx.field(static=True)  # divides the observations
 
-    def __init__(self, observation_shape: tuple[int, ...], hidden: tuple[int, ...], size: int, key: PRNGKeyArray):
-        num_in = 1
-        for length in observation_shape:
-            num_in *= length
-        self.mlp = MLP(num_in, hidden, size, key)
+    def __init__(
+        self,
+        observation_shape: tuple[int, ...],
+        hidden: tuple[int, ...],
+        size: int,
+        key: PRNGKeyArray,
+        scale: float = 1.0,
+    ):
+        self.mlp = MLP(math.prod(observation_shape), hidden, size, key)
         self.num_observation_axes = len(observation_shape)
+        self.scale = scale
 
     def __call__(self, obs: Shaped[Array, "*batch_obs"]) -> Float[Array, "*batch e"]:
         batch_shape = obs.shape[: obs.ndim - self.num_observation_axes]
-        return self.mlp(obs.reshape(*batch_shape, -1).astype(jnp.float32))
+        x = obs.reshape(*batch_shape, -1).astype(jnp.float32)
+        return self.mlp(x if self.scale == 1 else x / self.scale)
+
+
+class Convolution(eqx.Module):
+    """3×3, the image zero-padded to keep its size."""
+
+    weight: Float[Array, "3 3 i o"]
+    bias: Float[Array, " o"]
+
+    def __init__(self, num_in: int, num_out: int, key: PRNGKeyArray):
+        self.weight = lecun_uniform(key, 9 * num_in, num_out).reshape(3, 3, num_in, num_out)
+        self.bias = jnp.zeros(num_out)
+
+    def __call__(self, x: Float[Array, "n h w i"]) -> Float[Array, "n h w o"]:
+        layout = ("NHWC", "HWIO", "NHWC")
+        y = jax.lax.conv_general_dilated(x, self.weight, (1, 1), "SAME", dimension_numbers=layout)
+        return add_bias(y, self.bias)
+
+
+class GroupNorm(eqx.Module):
+    """With one group: over all pixels and channels of an image, then a scale and a shift for each channel."""
+
+    scale: Float[Array, " c"]
+    shift: Float[Array, " c"]
+
+    def __init__(self, channels: int):
+        self.scale = jnp.ones(channels)
+        self.shift = jnp.zeros(channels)
+
+    def __call__(self, x: Float[Array, "n h w c"]) -> Float[Array, "n h w c"]:
+        centred = x - jnp.mean(x, axis=(1, 2, 3), keepdims=True)
+        variance = jnp.mean(jnp.square(centred), axis=(1, 2, 3), keepdims=True)
+        scale = jnp.broadcast_to(self.scale, x.shape)
+        return add_bias(centred * jax.lax.rsqrt(variance + 1e-5) * scale, self.shift)
+
+
+class ImageUnit(eqx.Module):
+    """Convolution, max-pooling to half the size, two residual blocks, GroupNorm."""
+
+    first: Convolution
+    blocks: tuple[tuple[Convolution, Convolution], ...]
+    norm: GroupNorm
+
+    def __init__(self, num_in: int, num_out: int, key: PRNGKeyArray):
+        key_first, *keys = jax.random.split(key, 5)
+        self.first = Convolution(num_in, num_out, key_first)
+        inner = [Convolution(num_out, num_out, k) for k in keys]
+        self.blocks = ((inner[0], inner[1]), (inner[2], inner[3]))
+        self.norm = GroupNorm(num_out)
+
+    def __call__(self, x: Float[Array, "n h w i"]) -> Float[Array, "n h2 w2 o"]:
+        x = max_pool(max_pool(self.first(x), axis=1), axis=2)
+        for one, two in self.blocks:
+            x = x + two(jax.nn.relu(one(jax.nn.relu(x))))
+        return self.norm(x)
+
+
+class ImageEncoder(eqx.Module):
+    """ω for images (Guo et al., 2022; the residual network of Espeholt et al., 2018): units, ReLU, flatten, linear.
+
+    Images keep their own dtype until here: grey values of one byte are a quarter of the memory.
+    """
+
+    units: tuple[ImageUnit, ...]
+    head: MLP
+    observation_shape: tuple[int, ...] = eqx.field(static=True)
+    scale: float = eqx.field(static=True)  # divides the observations
+
+    def __init__(
+        self,
+        observation_shape: tuple[int, ...],  # [H, W] or [H, W, C]
+        channels: tuple[int, ...],
+        hidden: tuple[int, ...],
+        size: int,
+        key: PRNGKeyArray,
+        scale: float = 1.0,
+    ):
+        height, width, num_in = (*observation_shape, 1)[:3]
+        key_head, *keys = jax.random.split(key, 1 + len(channels))
+        sizes = zip((num_in, *channels[:-1]), channels, keys, strict=True)
+        self.units = tuple(ImageUnit(i, o, k) for i, o, k in sizes)
+        for _ in channels:
+            height, width = (height + 1) // 2, (width + 1) // 2
+        self.head = MLP(height * width * channels[-1], hidden, size, key_head)
+        self.observation_shape, self.scale = observation_shape, scale
+
+    def __call__(self, obs: Shaped[Array, "*batch_obs"]) -> Float[Array, "*batch e"]:
+        batch_shape = obs.shape[: obs.ndim - len(self.observation_shape)]
+        x = obs.reshape(-1, *(*self.observation_shape, 1)[:3]).astype(jnp.float32) / self.scale
+        for unit in self.units:
+            x = unit(x)
+        return self.head(jax.nn.relu(x).reshape(*batch_shape, -1))
+
+
+def max_pool(x: Float[Array, "n h w c"], axis: int) -> Float[Array, "n h2 w2 c"]:
+    """Of three neighbours along one axis, stride 2. Shifted slices: XLA's own pooling has a slow gradient on a CPU."""
+    length = x.shape[axis]
+    padding = [(0, 0)] * 4
+    padding[axis] = (1, length % 2)  # an odd length has its last neighbour outside too
+    padded = jnp.pad(x, padding, constant_values=-jnp.inf)
+    span = length - 1 + length % 2
+    slices = [jax.lax.slice_in_dim(padded, start, start + span, 2, axis) for start in range(3)]
+    return jnp.maximum(jnp.maximum(slices[0], slices[1]), slices[2])
 
 
 def lecun_uniform(key: PRNGKeyArray, num_in: int, num_out: int) -> Float[Array, "i o"]:
     """Variance 1/in. Uniform rather than normal: it compiles faster, and there are many of these."""
     bound = math.sqrt(3 / max(num_in, 1))
     return jax.random.uniform(key, (num_in, num_out), minval=-bound, maxval=bound)
+
+
+def embed_action(table: Float[Array, "n e"], action: Shaped[Array, "*batch_action"]) -> Float[Array, "*batch e"]:
+    """The row of an action that is a number; of a vector its product with the table, the row again if it is one-hot."""
+    return table[action] if jnp.issubdtype(action.dtype, jnp.integer) else action @ table
 
 
 def add_bias(x: Float[Array, "*batch o"], bias: Float[Array, " o"]) -> Float[Array, "*batch o"]:

@@ -5,13 +5,23 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 
 from curiax.agent.gru import GRU
-from curiax.agent.networks import MLP, VectorEncoder, concatenate
+from curiax.agent.networks import MLP, ImageEncoder, VectorEncoder, concatenate, embed_action
 from curiax.config import NetworkConfig
 from curiax.types import Agent, EnvSpec
 
+SMALLEST_IMAGE = 16  # pixels along the shorter side; what is smaller is read as a vector
 
-def make_encoder(config: NetworkConfig, spec: EnvSpec, key: PRNGKeyArray) -> VectorEncoder:
-    return VectorEncoder(spec.observation_shape, config.encoder_hidden, config.embedding, key)
+
+def make_encoder(config: NetworkConfig, spec: EnvSpec, key: PRNGKeyArray) -> VectorEncoder | ImageEncoder:
+    shape, scale = spec.observation_shape, spec.observation_scale
+    if is_image(shape):
+        return ImageEncoder(shape, config.channels, config.image_hidden, config.embedding, key, scale)
+    return VectorEncoder(shape, config.encoder_hidden, config.embedding, key, scale)
+
+
+def is_image(shape: tuple[int, ...]) -> bool:
+    """[H, W] or [H, W, C], large enough for convolutions to pay."""
+    return len(shape) in (2, 3) and min(shape[:2]) >= SMALLEST_IMAGE
 
 
 def make_agent(config: NetworkConfig, spec: EnvSpec, key: PRNGKeyArray) -> Agent:
@@ -26,10 +36,10 @@ def make_agent(config: NetworkConfig, spec: EnvSpec, key: PRNGKeyArray) -> Agent
 
 
 def embed_previous(
-    agent: Agent, previous_action: Int[Array, "*batch"], first: Bool[Array, "*batch"]
+    agent: Agent, previous_action: Shaped[Array, "..."], first: Bool[Array, "*batch"]
 ) -> Float[Array, "*batch e"]:
     """emb(a_{t−1}), dropped on the first step of an episode."""
-    embedded = agent.action_embedding[previous_action]
+    embedded = embed_action(agent.action_embedding, previous_action)
     return jnp.where(first[..., None], 0.0, embedded)
 
 
@@ -49,7 +59,7 @@ def believe(
     agent: Agent,
     belief: Float[Array, "B d"],
     obs: Shaped[Array, "T1 B *obs"],
-    previous_action: Int[Array, "T1 B"],
+    previous_action: Shaped[Array, "T1 B *action"],
     first: Bool[Array, "T1 B"],
 ) -> Float[Array, "T1 B d"]:
     """The same over a whole trajectory, for learning."""

@@ -44,6 +44,7 @@ class Represented(NamedTuple):
     target: Float[Array, "T B F"]  # raw w̄_{t+1}; never trained through
     losses: dict[str, Masked]  # the representation's own
     metrics: dict[str, Array]
+    ended: Bool[Array, "T B"] | None = None  # as in `Experience`
 
 
 class Sizes(NamedTuple):
@@ -78,7 +79,7 @@ def combine(representation: Representation, measure: Measure) -> Curiosity:
         return (representation_params, measure_params), critic, targets
 
     def score(params: Any, critic: Params, targets: State, experience: Experience, key: PRNGKeyArray):
-        represented = representation.represent(params[0], targets, experience)
+        represented = representation.represent(params[0], targets, experience)._replace(ended=experience.ended)
         output = measure.score(params[1], critic, represented, experience.valid, representation.distance, key)
         return output._replace(losses=represented.losses | output.losses, metrics=represented.metrics | output.metrics)
 
@@ -90,21 +91,46 @@ def stay(targets: State, encoder: Params, obs: Array) -> State:
     return targets
 
 
+def current(experience: Experience) -> Shaped[Array, "T B *obs"]:
+    """o_t."""
+    return experience.obs[: experience.valid.shape[0]]
+
+
+def following(experience: Experience) -> Shaped[Array, "T B *obs"]:
+    """o_{t+1}, before any reset."""
+    return experience.obs[1:] if experience.next_obs is None else experience.next_obs
+
+
+def observations(experience: Experience) -> Shaped[Array, "N B *obs"]:
+    """All observations, each once: T+1 of a stream, where one ends a transition and begins the next, or 2T in pairs."""
+    return experience.obs if experience.next_obs is None else jnp.concatenate([experience.obs, experience.next_obs])
+
+
+def ends(experience: Experience, x: Shaped[Array, "N B *any"]) -> tuple[Array, Array]:
+    """Both ends of every transition, x_t and x_{t+1}, of what was computed from `observations`."""
+    num_steps = experience.valid.shape[0]
+    return x[:num_steps], x[-num_steps:]
+
+
 def shift(x: Shaped[Array, "T B *any"], steps: int) -> Shaped[Array, "T B *any"]:
     """x_{t+steps} at t; the end wraps around, and is never part of a valid pair."""
     return jnp.roll(x, -steps, axis=0)
 
 
-def valid_pairs(valid: Bool[Array, "T B"], horizon: int) -> Bool[Array, "H T B"]:
-    """Pairs (t, i), i = 1..H, for which steps t … t+i−1 all lie in the sequence and are transitions.
+def valid_pairs(
+    valid: Bool[Array, "T B"], horizon: int, ended: Bool[Array, "T B"] | None = None
+) -> Bool[Array, "H T B"]:
+    """Pairs (t, i), i = 1..H, for which steps t … t+i−1 all lie in the sequence and are transitions of one episode.
 
     The pair that reaches the final observation of an episode is valid, the one that crosses it is not.
     """
+    goes_on = jnp.ones_like(valid) if ended is None else ~ended
     num_steps = valid.shape[0]
     time = jnp.arange(num_steps)[:, None]
     pairs = [valid]
     for i in range(1, horizon):
-        pairs.append(pairs[-1] & shift(valid, i) & jnp.broadcast_to(time + i < num_steps, valid.shape))
+        inside = jnp.broadcast_to(time + i < num_steps, valid.shape)
+        pairs.append(pairs[-1] & shift(goes_on, i - 1) & shift(valid, i) & inside)
     return jnp.stack(pairs)
 
 

@@ -6,12 +6,12 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Bool, Float, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, PRNGKeyArray, Shaped
 
-from curiax.agent.networks import MLP
+from curiax.agent.networks import MLP, concatenate
 from curiax.agent.policy import make_encoder
 from curiax.config import Config
-from curiax.curiosity.base import Curiosity, shift, stay
+from curiax.curiosity.base import Curiosity, current, shift, stay
 from curiax.types import CuriosityOutput, EnvSpec, Experience, Masked, Params, State
 
 
@@ -20,13 +20,15 @@ def dora(config: Config, spec: EnvSpec) -> Curiosity:
 
     E = sigmoid(ℓ), drawn towards sg γ_E E(x_{t+1}, a_{t+1}) by cross-entropy, whose gradient in ℓ is E − γ_E E': in a
     table, a step η is SARSA's E ← (1 − α) E + α γ_E E' with α = η E (1 − E). Squared error has the same optimum, but no
-    gradient near E = 1. Paid 1/√(−ln E(x_t, a_t)). The target is deterministic.
+    gradient near E = 1. Paid 1/√(−ln E(x_t, a_t)). The target is deterministic. The head has an output for every
+    action, or reads an action that is a vector.
     """
     network, discount, rate = config.network, config.method.dora_discount, config.method.dora_rate
 
     def init(key: PRNGKeyArray, encoder: Params) -> tuple[Params, Params, State]:
         key_encoder, key_head = jax.random.split(key)
-        head = MLP(network.embedding, config.world.hidden, spec.num_actions, key_head)
+        sizes = (0, spec.num_actions) if spec.action_parts is None else (spec.num_actions, 1)
+        head = MLP(network.embedding + sizes[0], config.world.hidden, sizes[1], key_head)
         silent = jax.tree.map(jnp.zeros_like, head.layers[-1])
         head = eqx.tree_at(lambda head: head.layers[-1], head, silent)
         return {"encoder": make_encoder(network, spec, key_encoder), "head": head}, (), ()
@@ -35,10 +37,10 @@ def dora(config: Config, spec: EnvSpec) -> Curiosity:
         params: Params, critic: Params, targets: State, experience: Experience, key: PRNGKeyArray
     ) -> CuriosityOutput:
         valid = experience.valid
-        logits = params["head"](params["encoder"](experience.obs[:-1])) + first_logit(rate)
-        logit = jnp.take_along_axis(logits, experience.action[..., None], axis=-1)[..., 0]
+        features = params["encoder"](current(experience))
+        logit = evalue_logit(spec, params["head"], features, experience.action) + first_logit(rate)
         value = jax.lax.stop_gradient(jax.nn.sigmoid(logit))
-        target, known = sarsa_target(value, valid, discount)
+        target, known = sarsa_target(value, valid, discount, experience.ended)
         surprise = minus_log_evalue(jax.lax.stop_gradient(logit), rate)
         return CuriosityOutput(
             losses={"evalue": Masked(optax.sigmoid_binary_cross_entropy(logit, target), known)},
@@ -57,15 +59,28 @@ def first_logit(rate: float) -> float:
     return math.log((1 - rate) / rate)
 
 
+def evalue_logit(
+    spec: EnvSpec, head: MLP, features: Float[Array, "T B d"], action: Shaped[Array, "T B *action"]
+) -> Float[Array, "T B"]:
+    if spec.action_parts is None:
+        return jnp.take_along_axis(head(features), action[..., None], axis=-1)[..., 0]
+    return head(concatenate(features, action))[..., 0]
+
+
 def sarsa_target(
-    value: Float[Array, "T B"], valid: Bool[Array, "T B"], discount: float
+    value: Float[Array, "T B"],
+    valid: Bool[Array, "T B"],
+    discount: float,
+    ended: Bool[Array, "T B"] | None = None,
 ) -> tuple[Float[Array, "T B"], Bool[Array, "T B"]]:
     """γ E(x_{t+1}, a_{t+1}), zero at an episode's end of either kind, and where it is known.
 
-    The last step of a sequence has no known next action, and trains nothing.
+    The last step of a sequence has no known next action, and trains nothing, unless it is known to end an episode.
     """
     following, goes_on = shift(value, 1), shift(valid, 1)
     known = valid & (jnp.arange(value.shape[0]) < value.shape[0] - 1)[:, None]
+    if ended is not None:
+        goes_on, known = goes_on & ~ended, known | (valid & ended)
     return discount * jnp.where(goes_on, following, 0.0), known
 
 

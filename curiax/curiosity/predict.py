@@ -34,7 +34,7 @@ def open_loop(core: GRU, represented: Represented, valid: Bool[Array, "T B"], ho
         action=jnp.stack(actions),
         after=jnp.stack(beliefs[1:]),
         target=jnp.stack([shift(represented.target, i) for i in range(horizon)]),
-        valid=valid_pairs(valid, horizon),
+        valid=valid_pairs(valid, horizon, represented.ended),
     )
 
 

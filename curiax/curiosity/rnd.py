@@ -9,7 +9,7 @@ from jaxtyping import Array, Float, PRNGKeyArray, Shaped
 
 from curiax.agent.policy import make_encoder
 from curiax.config import Config
-from curiax.curiosity.base import Curiosity, squared_distance
+from curiax.curiosity.base import Curiosity, following, squared_distance
 from curiax.types import CuriosityOutput, EnvSpec, Experience, Masked, Params, State
 
 CLIP = 5.0
@@ -27,19 +27,24 @@ class RNDTargets(NamedTuple):
 def rnd(config: Config, spec: EnvSpec) -> Curiosity:
     """‖f̂(o_{t+1}) − f(o_{t+1})‖², o whitened by running statistics and clipped to ±5. The target is deterministic."""
     network = config.network
-    deeper = replace(network, encoder_hidden=network.encoder_hidden + config.world.hidden)
+    deeper = replace(
+        network,
+        encoder_hidden=network.encoder_hidden + config.world.hidden,
+        image_hidden=network.image_hidden + config.world.hidden,
+    )
     shape = spec.observation_shape
+    whitened = spec._replace(observation_scale=1.0)
 
     def init(key: PRNGKeyArray, encoder: Params) -> tuple[Params, Params, State]:
         key_copy, key_target = jax.random.split(key)
-        target = make_encoder(network, spec, key_target)
-        copy = make_encoder(deeper, spec, key_copy)
+        target = make_encoder(network, whitened, key_target)
+        copy = make_encoder(deeper, whitened, key_copy)
         return copy, (), RNDTargets(target, jnp.float32(0), jnp.zeros(shape), jnp.ones(shape))
 
     def score(
         params: Params, critic: Params, targets: RNDTargets, experience: Experience, key: PRNGKeyArray
     ) -> CuriosityOutput:
-        obs = whiten(targets, experience.obs[1:])
+        obs = whiten(targets, following(experience))
         error = squared_distance(jax.lax.stop_gradient(targets.network(obs)), params(obs))
         return CuriosityOutput(
             losses={"distillation": Masked(error, experience.valid)},

@@ -3,10 +3,10 @@
 import jax
 from jaxtyping import PRNGKeyArray
 
-from curiax.agent.networks import MLP
+from curiax.agent.networks import MLP, embed_action
 from curiax.agent.policy import make_encoder
 from curiax.config import Config
-from curiax.curiosity.base import Representation, Represented, Sizes, squared_distance, stay
+from curiax.curiosity.base import Representation, Represented, Sizes, ends, observations, squared_distance, stay
 from curiax.curiosity.representations.pixel import num_pixels, pixels
 from curiax.types import EnvSpec, Experience, Masked, Params, State
 
@@ -27,15 +27,17 @@ def autoencoded(config: Config, spec: EnvSpec) -> Representation:
         }, ()
 
     def represent(params: Params, targets: State, experience: Experience) -> Represented:
-        features = params["encoder"](experience.obs)
-        error = squared_distance(pixels(spec, experience.obs), params["decoder"](features))
-        fixed = jax.lax.stop_gradient(features)
+        obs = observations(experience)
+        features = params["encoder"](obs)
+        error = squared_distance(pixels(spec, obs), params["decoder"](features))
+        start, end = ends(experience, jax.lax.stop_gradient(features))
+        error_start, error_end = ends(experience, error)
         return Represented(
-            state=fixed[:-1],
-            action=params["action"][experience.action],
-            target=fixed[1:],
+            state=start,
+            action=embed_action(params["action"], experience.action),
+            target=end,
             # Both ends of a transition, so that no observation is left out, be it the first or the last of an episode.
-            losses={"autoencoding": Masked((error[:-1] + error[1:]) / 2, experience.valid)},
+            losses={"autoencoding": Masked((error_start + error_end) / 2, experience.valid)},
             metrics={},
         )
 

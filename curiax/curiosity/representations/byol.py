@@ -5,7 +5,7 @@ import optax
 from jaxtyping import Array, PRNGKeyArray
 
 from curiax.config import Config
-from curiax.curiosity.base import Representation, Represented, Sizes, cosine_distance
+from curiax.curiosity.base import Representation, Represented, Sizes, cosine_distance, following
 from curiax.types import EnvSpec, Experience, Params, State
 
 
@@ -21,9 +21,9 @@ def bootstrapped(config: Config, spec: EnvSpec) -> Representation:
 
     def represent(params: Params, targets: State, experience: Experience) -> Represented:
         return Represented(
-            state=experience.belief[:-1],
+            state=experience.belief[: experience.valid.shape[0]],
             action=experience.action_embedding,
-            target=jax.lax.stop_gradient(targets(experience.obs[1:])),
+            target=jax.lax.stop_gradient(targets(following(experience))),
             losses={},
             metrics={},
         )

@@ -4,10 +4,20 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, PRNGKeyArray, Shaped
 
-from curiax.agent.networks import MLP, concatenate
+from curiax.agent.networks import MLP, concatenate, embed_action
 from curiax.agent.policy import make_encoder
 from curiax.config import Config
-from curiax.curiosity.base import Curiosity, Representation, Represented, Sizes, squared_distance, stay
+from curiax.curiosity.base import (
+    Curiosity,
+    Representation,
+    Represented,
+    Sizes,
+    current,
+    ends,
+    observations,
+    squared_distance,
+    stay,
+)
 from curiax.types import CuriosityOutput, EnvSpec, Experience, Masked, Params, State
 
 
@@ -34,10 +44,12 @@ def linear_dynamics(config: Config, spec: EnvSpec) -> Representation:
 
     def represent(params: Params, targets: State, experience: Experience) -> Represented:
         valid = experience.valid
-        features = params["encoder"](experience.obs)
-        phi, phi_next, psi = features[:-1], features[1:], params["action"][experience.action]
-        taken = jax.nn.one_hot(experience.action, spec.num_actions)
-        error = params["error"](concatenate(params["error_encoder"](experience.obs[:-1]), taken))
+        phi, phi_next = ends(experience, params["encoder"](observations(experience)))
+        psi = embed_action(params["action"], experience.action)
+        taken = experience.action
+        if spec.action_parts is None:
+            taken = jax.nn.one_hot(taken, spec.num_actions)
+        error = params["error"](concatenate(params["error_encoder"](current(experience)), taken))
         residual = squared_distance(phi_next, phi + psi + error)
 
         joint = concatenate(phi, psi, phi_next)

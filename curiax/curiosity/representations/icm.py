@@ -2,13 +2,14 @@
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
-from jaxtyping import PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray, Shaped
 
-from curiax.agent.networks import MLP, concatenate
+from curiax.agent.networks import MLP, concatenate, embed_action
 from curiax.agent.policy import make_encoder
 from curiax.config import Config
-from curiax.curiosity.base import Representation, Represented, Sizes, squared_distance, stay
+from curiax.curiosity.base import Representation, Represented, Sizes, ends, observations, squared_distance, stay
 from curiax.types import EnvSpec, Experience, Masked, Params, State
 
 
@@ -16,6 +17,7 @@ def inverse_dynamics(config: Config, spec: EnvSpec) -> Representation:
     """ICM (Pathak et al., 2017): features φ that tell which action was taken.
 
     L_inv = −log p(a_t | φ_t, φ_{t+1}) alone trains φ: the forward model's input and target are stop-gradient.
+    Of actions that are vectors, see `inverse_loss`.
     """
     network = config.network
 
@@ -28,18 +30,45 @@ def inverse_dynamics(config: Config, spec: EnvSpec) -> Representation:
         }, ()
 
     def represent(params: Params, targets: State, experience: Experience) -> Represented:
-        features = params["encoder"](experience.obs)
-        logits = params["inverse"](concatenate(features[:-1], features[1:]))
-        loss = optax.softmax_cross_entropy_with_integer_labels(logits, experience.action)
-        correct = (jnp.argmax(logits, axis=-1) == experience.action).astype(jnp.float32)
-        fixed = jax.lax.stop_gradient(features)
+        start, end = ends(experience, params["encoder"](observations(experience)))
+        output = params["inverse"](concatenate(start, end))
+        correct = told(spec, output, experience.action)
         return Represented(
-            state=fixed[:-1],
-            action=params["action"][experience.action],
-            target=fixed[1:],
-            losses={"inverse": Masked(loss, experience.valid)},
+            state=jax.lax.stop_gradient(start),
+            action=embed_action(params["action"], experience.action),
+            target=jax.lax.stop_gradient(end),
+            losses={"inverse": Masked(inverse_loss(spec, output, experience.action), experience.valid)},
             metrics={"inverse_accuracy": jnp.mean(correct, where=experience.valid)},
         )
 
     sizes = Sizes(state=network.embedding, action=network.action_embedding, target=network.embedding)
     return Representation(sizes, squared_distance, init, represent, stay)
+
+
+def inverse_loss(
+    spec: EnvSpec, output: Float[Array, "T B n"], action: Shaped[Array, "T B *action"]
+) -> Float[Array, "T B"]:
+    """−log p(a): of a number, or the sum over one-hot parts; of real numbers the mean square of the error, which is a
+    Gaussian's of fixed width, up to constants."""
+    if spec.action_parts is None:
+        return optax.softmax_cross_entropy_with_integer_labels(output, action)
+    if not spec.action_parts:
+        return squared_distance(action, output)
+    parts = zip(split_parts(spec.action_parts, output), split_parts(spec.action_parts, action), strict=True)
+    return jnp.sum(jnp.stack([optax.softmax_cross_entropy(logits, taken) for logits, taken in parts]), axis=0)
+
+
+def told(spec: EnvSpec, output: Float[Array, "T B n"], action: Shaped[Array, "T B *action"]) -> Float[Array, "T B"]:
+    """1 where the action is told from the features, 0 where not; between, the share of its coordinates that is: the
+    right part, or the right side of the middle for real numbers."""
+    if spec.action_parts is None:
+        return (jnp.argmax(output, axis=-1) == action).astype(jnp.float32)
+    if not spec.action_parts:
+        return jnp.mean(((output > 0) == (action > 0)).astype(jnp.float32), axis=-1)
+    parts = zip(split_parts(spec.action_parts, output), split_parts(spec.action_parts, action), strict=True)
+    right = jnp.stack([jnp.argmax(logits, axis=-1) == jnp.argmax(taken, axis=-1) for logits, taken in parts])
+    return jnp.mean(right.astype(jnp.float32), axis=0)
+
+
+def split_parts(parts: tuple[int, ...], x: Float[Array, "T B n"]) -> list[Array]:
+    return jnp.split(x, np.cumsum(parts)[:-1], axis=-1)

@@ -6,9 +6,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, Shaped
 
+from curiax.agent.networks import embed_action
 from curiax.agent.policy import make_encoder
 from curiax.config import Config
-from curiax.curiosity.base import Representation, Represented, Sizes, squared_distance, stay
+from curiax.curiosity.base import Representation, Represented, Sizes, current, following, squared_distance, stay
 from curiax.types import EnvSpec, Experience, Params, State
 
 
@@ -26,9 +27,9 @@ def pixel(config: Config, spec: EnvSpec) -> Representation:
 
     def represent(params: Params, targets: State, experience: Experience) -> Represented:
         return Represented(
-            state=params["encoder"](experience.obs[:-1]),
-            action=params["action"][experience.action],
-            target=pixels(spec, experience.obs[1:]),
+            state=params["encoder"](current(experience)),
+            action=embed_action(params["action"], experience.action),
+            target=pixels(spec, following(experience)),
             losses={},
             metrics={},
         )

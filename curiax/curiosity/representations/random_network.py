@@ -3,9 +3,10 @@
 import jax
 from jaxtyping import PRNGKeyArray
 
+from curiax.agent.networks import embed_action
 from curiax.agent.policy import make_encoder
 from curiax.config import Config
-from curiax.curiosity.base import Representation, Represented, Sizes, squared_distance, stay
+from curiax.curiosity.base import Representation, Represented, Sizes, ends, observations, squared_distance, stay
 from curiax.types import EnvSpec, Experience, Params, State
 
 
@@ -19,11 +20,12 @@ def random_network(config: Config, spec: EnvSpec) -> Representation:
         return params, make_encoder(network, spec, key_network)
 
     def represent(params: Params, targets: State, experience: Experience) -> Represented:
-        features = jax.lax.stop_gradient(targets(experience.obs))
+        features = jax.lax.stop_gradient(targets(observations(experience)))
+        start, end = ends(experience, features)
         return Represented(
-            state=features[:-1],
-            action=params["action"][experience.action],
-            target=features[1:],
+            state=start,
+            action=embed_action(params["action"], experience.action),
+            target=end,
             losses={},
             metrics={},
         )
