@@ -1,0 +1,88 @@
+"""What the drop-in costs: `Curiosity.reward` + `Curiosity.update` on 4,096 transitions, against the same update inside
+the training program, which also trains policy and value but needs one pass for rewards and gradients.
+
+    python benchmarks/dropin.py --json results/dropin.json
+
+The two take turns, so that a busy machine slows both; medians are compared. The rollout is left out on both sides.
+"""
+
+import argparse
+import dataclasses
+import json
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import jax
+import numpy as np
+
+import curiax
+from curiax import envs
+from curiax.config import LAPTOP
+from curiax.learner import make_learner
+from curiax.rollout import rollout
+
+METHODS = ("byol-hindsight", "byol-explore", "icm+hindsight", "icm", "rnd")
+NUM_STEPS, BATCH_SIZE = 128, 32
+BAR = 1.3
+
+
+def measure(method: str, repeats: int) -> dict[str, float]:
+    config = dataclasses.replace(LAPTOP, curiosity=method, batch_size=BATCH_SIZE, unroll=NUM_STEPS)
+    env = envs.make(config.env)
+    learner = make_learner(config, env)
+    key = jax.random.key(0)
+    state = jax.jit(learner.init)(key)
+    _, trajectory = jax.jit(lambda state: rollout(env, state.acting, state.stream, NUM_STEPS, key))(state)
+    learn = jax.jit(learner.learn)
+
+    obs = np.asarray(trajectory.obs)
+    ended = np.asarray(trajectory.last[1:])
+    segment = (obs[:-1], np.asarray(trajectory.action), obs[1:], np.asarray(trajectory.terminated), ended)
+    space = curiax.Box(env.spec.observation_shape, obs.dtype, 0, 1)
+    curiosity = curiax.Curiosity(method, space, curiax.Discrete(env.spec.num_actions))
+
+    def train() -> None:
+        jax.block_until_ready(learn(state, trajectory, key))
+
+    def drop_in() -> None:
+        curiosity.reward(*segment)
+        curiosity.update(*segment)
+
+    train_ms, drop_in_ms = alternate(train, drop_in, repeats)
+    return {"train_ms": train_ms, "drop_in_ms": drop_in_ms, "ratio": drop_in_ms / train_ms}
+
+
+def alternate(one: Callable[[], None], other: Callable[[], None], repeats: int) -> tuple[float, float]:
+    """Median milliseconds of each; the first turn compiles and does not count."""
+    seconds: tuple[list[float], list[float]] = ([], [])
+    for _ in range(repeats + 1):
+        for function, taken in zip((one, other), seconds, strict=True):
+            start = time.perf_counter()
+            function()
+            taken.append(time.perf_counter() - start)
+    return statistics.median(seconds[0][1:]) * 1e3, statistics.median(seconds[1][1:]) * 1e3
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--methods", nargs="+", default=METHODS)
+    parser.add_argument("--repeats", type=int, default=31)
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    results = {}
+    print(f"{'method':16} {'training':>12} {'drop-in':>12} {'ratio':>8}   {NUM_STEPS * BATCH_SIZE:,} transitions")
+    for method in arguments.methods:
+        row = results[method] = measure(method, arguments.repeats)
+        print(f"{method:16} {row['train_ms']:9.1f} ms {row['drop_in_ms']:9.1f} ms {row['ratio']:8.2f}", flush=True)
+    worst = max(row["ratio"] for row in results.values())
+    print(f"worst ratio {worst:.2f}, bar {BAR}: {'met' if worst <= BAR else 'missed'}")
+    if arguments.json:
+        command = f"python benchmarks/dropin.py --json {arguments.json}"
+        content = {"command": command, "transitions": NUM_STEPS * BATCH_SIZE, "bar": BAR, "methods": results}
+        arguments.json.write_text(json.dumps(content, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()
