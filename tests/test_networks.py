@@ -6,7 +6,22 @@ import jax.numpy as jnp
 import numpy as np
 
 from curiax.agent.gru import GRU
-from curiax.agent.networks import MLP, Channel, LayerNorm, Linear, VectorEncoder, normalise
+from curiax.agent.networks import (
+    MLP,
+    Channel,
+    Convolution,
+    GroupNorm,
+    ImageEncoder,
+    LayerNorm,
+    Linear,
+    VectorEncoder,
+    embed_action,
+    max_pool,
+    normalise,
+)
+from curiax.agent.policy import make_encoder
+from curiax.config import NetworkConfig
+from curiax.types import EnvSpec
 
 NUM_STEPS, BATCH, NUM_IN, SIZE = 5, 3, 2, 4
 
@@ -149,3 +164,64 @@ def test_normalise_golden():
 def test_the_gradient_of_normalise_is_finite_at_zero():
     gradient = jax.jacobian(normalise)(jnp.zeros(3))
     assert np.isfinite(gradient).all()
+
+
+def test_max_pool_is_that_of_xla_for_even_and_odd_lengths():
+    x = normal(np.random.default_rng(0), (2, 6, 7, 3))
+    window = ((0, 0), (1, 0), (1, 1), (0, 0))  # an even length needs no padding at its end
+    expected = jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, (1, 3, 3, 1), (1, 2, 2, 1), window)
+    np.testing.assert_array_equal(max_pool(max_pool(x, axis=1), axis=2), expected)
+
+
+def test_the_gradient_of_max_pool_goes_to_the_largest_neighbour():
+    x = jnp.array([1.0, 5.0, 2.0, 3.0]).reshape(1, 4, 1, 1)  # windows (1, 5) and (5, 2, 3)
+    gradient = jax.grad(lambda x: jnp.sum(max_pool(x, axis=1)))(x)
+    np.testing.assert_array_equal(gradient.ravel(), [0.0, 2.0, 0.0, 0.0])
+
+
+def test_convolution_golden():
+    # Ones everywhere: every pixel becomes the sum of its neighbourhood within the image, plus the bias.
+    convolution = eqx.tree_at(
+        lambda module: (module.weight, module.bias),
+        Convolution(1, 1, jax.random.key(0)),
+        (jnp.ones((3, 3, 1, 1)), jnp.ones(1)),
+    )
+    image = jnp.arange(6, dtype=jnp.float32).reshape(1, 2, 3, 1)
+    np.testing.assert_allclose(convolution(image)[0, :, :, 0], np.array([[8, 15, 12], [8, 15, 12]]) + 1.0)
+
+
+def test_group_norm_is_over_each_whole_image():
+    x = 3 * normal(np.random.default_rng(0), (4, 5, 6, 2)) + 7
+    y = np.asarray(GroupNorm(2)(x))
+    np.testing.assert_allclose(y.mean(axis=(1, 2, 3)), np.zeros(4), atol=1e-5)
+    np.testing.assert_allclose(y.std(axis=(1, 2, 3)), np.ones(4), rtol=1e-4)
+    np.testing.assert_allclose(y[1], GroupNorm(2)(x[1:2])[0], rtol=1e-5)  # images do not see each other
+
+
+def test_image_encoder_halves_each_side_per_unit_and_reads_bytes_as_shares_of_the_scale():
+    encoder = ImageEncoder((20, 17), (2, 3, 4), (), 5, jax.random.key(0), scale=255.0)
+    assert encoder.head.layers[0].weight.shape == (3 * 3 * 4, 5)  # 20 → 10 → 5 → 3, 17 → 9 → 5 → 3
+    obs = jnp.asarray(np.random.default_rng(0).integers(0, 256, (2, 3, 20, 17)), jnp.uint8)
+    floats = ImageEncoder((20, 17), (2, 3, 4), (), 5, jax.random.key(0))
+    embedded = encoder(obs)
+    assert embedded.shape == (2, 3, 5)
+    np.testing.assert_allclose(embedded, floats(obs.astype(jnp.float32) / 255), rtol=1e-4, atol=1e-5)
+
+
+def test_the_encoder_fits_the_observation():
+    def encoder_of(*shape):
+        return make_encoder(
+            NetworkConfig(channels=(2,)), EnvSpec("", shape, 1, 1, observation_scale=9.0), jax.random.key(0)
+        )
+
+    assert all(isinstance(encoder_of(*shape), ImageEncoder) for shape in [(16, 20), (20, 16, 3)])
+    assert all(
+        isinstance(encoder_of(*shape), VectorEncoder) for shape in [(40,), (15, 40, 3), (5, 5, 20), (16, 16, 2, 2)]
+    )
+    assert encoder_of(16, 16).scale == encoder_of(3).scale == 9
+
+
+def test_a_one_hot_vector_is_embedded_as_its_number_is():
+    table = normal(np.random.default_rng(0), (4, 3))
+    action = jnp.array([[0, 3], [2, 2]])
+    np.testing.assert_array_equal(embed_action(table, jax.nn.one_hot(action, 4)), embed_action(table, action))
