@@ -50,6 +50,8 @@ class WorldConfig:
     """size of the hindsight vector z"""
     noise: int = 32
     """size of the generator's noise ε"""
+    blur: float = 0.0
+    """noise added to z, in units of each coordinate's spread: nothing finer can be told by z, or hidden in it"""
     reconstruction_weight: float = 25.0
     """1/λ: weight of reconstruction against invariance"""
     temperature: float = 0.5
@@ -231,6 +233,7 @@ RANGES: dict[str, tuple[float, float, bool]] = {
     "network.belief": (1, 2**16, True),
     "world.latent": (0, 2**16, True),
     "world.noise": (0, 2**16, True),
+    "world.blur": (0, float("inf"), True),
     "world.target_decay": (0, 1, True),
     "world.reconstruction_weight": (0, float("inf"), True),
     "world.temperature": (0, float("inf"), False),

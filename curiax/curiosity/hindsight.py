@@ -73,6 +73,8 @@ def hindsight(config: Config) -> Measure:
         z_contrast = z if open_generator else params["generator"](jax.lax.stop_gradient(inputs))
         if innovation:
             z_contrast = standardise(z_contrast, loop.valid)
+        if world.blur > 0:
+            z, z_contrast = (blurred(world, vector, loop.valid, key_noise) for vector in (z, z_contrast))
         output = params["reconstructor"](concatenate(loop.after, z))
         reconstruction = distance(loop.target, expected + scale * output)
 
@@ -140,6 +142,14 @@ def standardise(z: Float[Array, "H T B Z"], valid: Bool[Array, "H T B"]) -> Floa
     where = jnp.broadcast_to(valid[..., None], z.shape)
     mean, deviation = (f(z, axis=(0, 1, 2), where=where, keepdims=True) for f in (jnp.mean, jnp.std))
     return (z - jnp.broadcast_to(mean, z.shape)) / (jnp.broadcast_to(deviation, z.shape) + 1e-6)
+
+
+def blurred(
+    world: WorldConfig, z: Float[Array, "H T B Z"], valid: Bool[Array, "H T B"], key: PRNGKeyArray
+) -> Float[Array, "H T B Z"]:
+    """z of finite precision. Without it a generator at rest may tell the context by differences too fine for a critic
+    that learns beside it, though not for one trained afterwards."""
+    return standardise(z, valid) + world.blur * jax.random.normal(jax.random.fold_in(key, 1), z.shape)
 
 
 def predict_steps(predictor: MLP, loop: OpenLoop, distance: Distance, steps: Int[Array, " n"]) -> Masked:
