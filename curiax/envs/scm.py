@@ -1,0 +1,126 @@
+"""A structural-causal world x' = f(x, a, u) whose u is known: what can be learned and what cannot are told apart.
+
+An observation is four blocks: a place on a ring (one-hot), a dial (one-hot), a panel of lamps and a screen. Actions
+stay, walk forwards or backwards, or turn the dial; that much is learned at once. At some places the lamps show a
+pattern looked up by (place, dial, action) in a fixed random table: deterministic, but it takes time to learn. The
+screen shows u, drawn anew at every step, or is dark. What lights it is the kind of noise.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+from curiax.envs.base import Environment
+from curiax.types import EnvSpec, TimeStep
+
+ACTIONS = ("stay", "forwards", "backwards", "turn")
+NUM_PLACES, NUM_DIALS, NUM_LAMPS, NUM_SCREEN = 12, 4, 8, 4
+NOISY = (0, 1, 2)  # places where state-dependent noise lights the screen
+LAMPS = (6, 7, 8)  # places where the lamps are
+SHARE = 0.25  # of the steps on which the screen is lit, in every kind, under a uniformly random policy
+BRIGHTNESS = 0.5  # of a lamp: ±
+TIME_LIMIT = 64
+TABLE = np.random.default_rng(0).choice(
+    np.array([-BRIGHTNESS, BRIGHTNESS], np.float32), (NUM_PLACES, NUM_DIALS, len(ACTIONS), NUM_LAMPS)
+)
+
+
+class Kind(NamedTuple):
+    """What lights the screen."""
+
+    chance: bool | Bool[Array, ""]
+    state: bool | Bool[Array, ""]
+    action: bool | Bool[Array, ""]
+
+
+KINDS = {
+    "independent": Kind(True, False, False),
+    "state": Kind(False, True, False),
+    "action": Kind(False, False, True),
+}
+ABOUT = {
+    "independent": "structural-causal world; the screen is lit by chance",
+    "state": "structural-causal world; the screen is lit at some places",
+    "action": "structural-causal world; the screen is lit by staying",
+}
+
+
+class Noise(NamedTuple):
+    """All the randomness of one step or reset."""
+
+    u: Float[Array, " 4"]
+    lit: Bool[Array, ""]  # where chance lights the screen
+    place: Int[Array, ""]  # at reset
+    dial: Int[Array, ""]
+
+
+class ScmState(NamedTuple):
+    place: Int[Array, ""]
+    dial: Int[Array, ""]
+
+
+def draw(key: PRNGKeyArray) -> Noise:
+    """From as many random words as there are numbers to draw: one call of the generator compiles faster than four."""
+    words = jax.random.bits(key, (NUM_SCREEN + 3,), jnp.uint32) >> 8
+    lit, place, dial = words[NUM_SCREEN:]
+    return Noise(
+        u=words[:NUM_SCREEN].astype(jnp.float32) * 2.0**-23 - 1.0,
+        lit=lit < int(SHARE * 2**24),
+        place=(place % NUM_PLACES).astype(jnp.int32),
+        dial=(dial % NUM_DIALS).astype(jnp.int32),
+    )
+
+
+def observe(state: ScmState, lamps: Float[Array, " 8"], screen: Float[Array, " 4"]) -> Float[Array, " 28"]:
+    place, dial = jax.nn.one_hot(state.place, NUM_PLACES), jax.nn.one_hot(state.dial, NUM_DIALS)
+    return jnp.concatenate([place, dial, lamps, screen])
+
+
+def reset(noise: Noise) -> tuple[ScmState, Float[Array, " 28"]]:
+    state = ScmState(noise.place, noise.dial)
+    return state, observe(state, jnp.zeros(NUM_LAMPS), jnp.zeros(NUM_SCREEN))
+
+
+def step(
+    kind: Kind, novelty: bool | Bool[Array, ""], state: ScmState, action: Int[Array, ""], noise: Noise
+) -> tuple[ScmState, TimeStep]:
+    """Lamps and screen answer to where the agent was and what it did there."""
+    at_screen = jnp.any(state.place == jnp.array(NOISY))
+    lit = (kind.chance & noise.lit) | (kind.state & at_screen) | (kind.action & (action == 0))
+    novel = jnp.any(state.place == jnp.array(LAMPS)) & novelty
+    lamps = jnp.where(novel, jnp.asarray(TABLE)[state.place, state.dial, action], 0.0)
+    screen = jnp.where(lit, noise.u, 0.0)
+    moved = ScmState(
+        place=(state.place + jnp.array([0, 1, -1, 0], jnp.int32)[action]) % NUM_PLACES,
+        dial=(state.dial + jnp.array([0, 0, 0, 1], jnp.int32)[action]) % NUM_DIALS,
+    )
+    return moved, TimeStep(
+        obs=observe(moved, lamps, screen),
+        reward=jnp.zeros(()),
+        terminated=jnp.array(False),
+        truncated=jnp.array(False),  # the time limit is the stream's
+        info={"noise": lit, "novel": novel, "u": screen, "cell": moved.place * NUM_DIALS + moved.dial},
+        episode={},
+    )
+
+
+def make(kind_name: str) -> Environment:
+    """The world with one kind of noise, the lamps lit."""
+    return build(f"scm/{kind_name}", KINDS[kind_name], novelty=True)
+
+
+def build(name: str, kind: Kind, novelty: bool | Bool[Array, ""]) -> Environment:
+    """`novelty` says whether the lamps are lit; in the dark there is nothing to learn but to walk and to turn."""
+    spec = EnvSpec(
+        name=name,
+        observation_shape=(NUM_PLACES + NUM_DIALS + NUM_LAMPS + NUM_SCREEN,),
+        num_actions=len(ACTIONS),
+        time_limit=TIME_LIMIT,
+        map_shape=(NUM_PLACES, NUM_DIALS),
+    )
+    return Environment(
+        spec=spec, draw=draw, reset=reset, step=lambda state, action, noise: step(kind, novelty, state, action, noise)
+    )
