@@ -150,8 +150,8 @@ class Curiosity:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Curiosity":
         try:
-            with np.load(path, allow_pickle=False) as file:
-                arrays = dict(file)
+            with open(path, "rb") as file, np.load(file, allow_pickle=False) as stored:
+                arrays = dict(stored)
             return cls._from_arrays(arrays)
         except FileNotFoundError:
             raise UserError(f"path: got {path}, which does not exist") from None

