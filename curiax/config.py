@@ -14,15 +14,17 @@ from curiax.errors import UserError
 class NetworkConfig:
     """Sizes of the agent's networks."""
 
-    encoder_hidden: tuple[int, ...] = (128,)
-    """hidden layers of the encoder ω"""
+    encoder_hidden: tuple[int, ...] = ()
+    """hidden layers of the encoder ω; none makes it linear"""
     channels: tuple[int, ...] = (16, 32, 32)
     """the encoder's units, where observations are images, and the channels of each"""
     image_hidden: tuple[int, ...] = ()
     """hidden layers between these and w"""
     embedding: int = 64
     """size of w = ω(o)"""
-    encoder_speed: float = 0.1
+    feature_hidden: tuple[int, ...] = (128,)
+    """hidden layers of the encoders that methods other than BYOL have of their own"""
+    encoder_speed: float = 0.3
     """learning rate of the encoder ω, relative to the agent's"""
     action_embedding: int = 32
     """size of the embedding of an action"""
@@ -52,7 +54,7 @@ class WorldConfig:
     """size of the generator's noise ε"""
     blur: float = 0.0
     """noise added to z, in units of each coordinate's spread: nothing finer can be told by z, or hidden in it"""
-    reconstruction_weight: float = 25.0
+    reconstruction_weight: float = 5.0
     """1/λ: weight of reconstruction against invariance"""
     temperature: float = 0.5
     """τ: divides the critic's energies"""
@@ -64,8 +66,14 @@ class WorldConfig:
     """critic and model: one step each in turn, or both from one backward pass"""
     open_routes: tuple[Literal["generator-inputs", "critic-inputs"], ...] = ()
     """where the contrastive gradient may pass to encoder and beliefs besides training generator and critic"""
-    hindsight_speed: float = 3.0
+    hindsight_speed: float = 1.0
     """learning rate of generator, reconstructor and critic, relative to the agent's"""
+    warm_up: int = 1000
+    """updates in which 1/λ and hindsight_speed come down, evenly in their logarithms, from a value at the start"""
+    warm_up_weight: float = 25.0
+    """1/λ at the start of the warm-up: with less, z says nothing and is not listened to (docs/methods.md)"""
+    warm_up_speed: float = 3.0
+    """hindsight_speed at the start of the warm-up"""
     side_share: float = 0.25
     """share of the time steps on which direct hindsight's side predictor learns, a measuring instrument"""
 
@@ -189,6 +197,7 @@ PAPER = Config(
     checkpoint_every=1000,
     network=NetworkConfig(
         encoder_hidden=(512,),
+        feature_hidden=(512,),
         embedding=512,
         encoder_speed=1.0,
         action_embedding=32,
@@ -209,6 +218,7 @@ PAPER = Config(
         contrast_share=1.0,
         updates="alternating",
         hindsight_speed=1.0,
+        warm_up=0,
     ),
     bonus=BonusConfig(intrinsic_weight=0.2),
     vmpo=VMPOConfig(discount=0.999, lambda_=1.0, train_beliefs=True, entropy_weight=0.001),
@@ -239,6 +249,9 @@ RANGES: dict[str, tuple[float, float, bool]] = {
     "world.temperature": (0, float("inf"), False),
     "world.contrast_share": (0, 1, True),
     "world.hindsight_speed": (0, float("inf"), False),
+    "world.warm_up": (0, float("inf"), True),
+    "world.warm_up_weight": (0, float("inf"), False),
+    "world.warm_up_speed": (0, float("inf"), False),
     "world.side_share": (0, 1, True),
     "method.emi_information": (0, float("inf"), True),
     "method.emi_error": (0, float("inf"), True),
@@ -259,7 +272,14 @@ RANGES: dict[str, tuple[float, float, bool]] = {
     "vmpo.entropy_weight": (0, float("inf"), True),
 }
 
-LAYERS = ("network.encoder_hidden", "network.channels", "network.image_hidden", "network.head_hidden", "world.hidden")
+LAYERS = (
+    "network.encoder_hidden",
+    "network.feature_hidden",
+    "network.channels",
+    "network.image_hidden",
+    "network.head_hidden",
+    "world.hidden",
+)
 
 
 def validate(config: Config) -> Config:

@@ -250,17 +250,17 @@ def update(
     def loss(params: LearnerParams) -> tuple[Float[Array, ""], tuple]:
         output, memory_after = score(setup, params, state.targets, memory, segment, key_learn)
         means = {name: masked_mean(loss) for name, loss in output.losses.items()}
-        weights = loss_weights(config)
+        weights = loss_weights(config, state.num_updates)
         total = jnp.sum(jnp.stack([weights.get(name, 1.0) * mean for name, mean in means.items()]))
         metrics = {f"loss/{name}": mean for name, mean in means.items()} | output.metrics
         return total, (output.error, memory_after, metrics | {"error": jnp.mean(output.error)})
 
     grads, (error, memory_after, metrics) = jax.grad(loss, has_aux=True)(state.params)
     if config.world.updates == "alternating":
-        stepped, _ = descend(config, optimizer, grads, state.optimizer, state.params)
+        stepped, _ = descend(config, optimizer, grads, state.optimizer, state.params, state.num_updates)
         rest, _ = jax.grad(loss, has_aux=True)(state.params._replace(critic=stepped.critic))
         grads = rest._replace(critic=grads.critic)
-    params, optimizer_state = descend(config, optimizer, grads, state.optimizer, state.params)
+    params, optimizer_state = descend(config, optimizer, grads, state.optimizer, state.params, state.num_updates)
     seen = jnp.concatenate([segment.obs[:1], segment.next_obs])
     targets = curiosities.make(config, setup.spec).follow(state.targets, params.agent.encoder, seen)
     moments = moments_after(setup, state.moments, error)

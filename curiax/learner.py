@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Bool, Float, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from curiax import curiosity as curiosities
 from curiax.agent import popart
@@ -95,10 +95,10 @@ def learner_learn(
     (_, scored), grads = jax.value_and_grad(loss, has_aux=True)(state.params)  # reward first, then update
     if config.world.updates == "alternating":
         # The critic's step, then everything else's against the new critic; both then enter one Adam update.
-        stepped, _ = descend(config, optimizer, grads, state.optimizer, state.params)
+        stepped, _ = descend(config, optimizer, grads, state.optimizer, state.params, state.num_updates)
         rest, _ = jax.grad(loss, has_aux=True)(state.params._replace(critic=stepped.critic), scored.error)
         grads = rest._replace(critic=grads.critic)
-    new, optimizer_state = descend(config, optimizer, grads, state.optimizer, state.params)
+    new, optimizer_state = descend(config, optimizer, grads, state.optimizer, state.params, state.num_updates)
     new = new._replace(duals=project_duals(new.duals))
 
     statistics = popart.art(state.popart, scored.returns, trajectory.valid)
@@ -157,7 +157,7 @@ def learner_loss(
         "entropy": Masked(-policy.entropy, valid),
     }
     means = {name: masked_mean(loss) for name, loss in losses.items()}
-    weights = loss_weights(config)
+    weights = loss_weights(config, state.num_updates)
     total = jnp.sum(jnp.stack([weights.get(name, 1.0) * mean for name, mean in means.items()]))
     metrics = {f"loss/{name}": mean for name, mean in means.items()} | curious.metrics
     metrics |= {"entropy": jnp.mean(policy.entropy, where=valid), "kl": jnp.mean(policy.kl, where=valid)}
@@ -173,33 +173,49 @@ def belief_of_heads(config: Config, curiosity: Curiosity, belief: Float[Array, "
 
 
 def descend(
-    config: Config, optimizer: optax.GradientTransformation, grads: LearnerParams, optimizer_state: Any, params: Any
+    config: Config,
+    optimizer: optax.GradientTransformation,
+    grads: LearnerParams,
+    optimizer_state: Any,
+    params: Any,
+    num_updates: Int[Array, ""] | None = None,
 ) -> tuple[Any, Any]:
     """One step of Adam; some parts take longer or shorter strides than the rest."""
     updates: Any
     with jax.numpy_dtype_promotion("standard"):  # optax relies on it
         updates, optimizer_state = optimizer.update(grads, optimizer_state)
-    speeds = {name: config.world.hindsight_speed for name in ("generator", "reconstructor", "critic")}
+    world = config.world
+    speed = warm(world.warm_up, world.warm_up_speed, world.hindsight_speed, num_updates)
+    speeds = {name: speed for name in ("generator", "reconstructor", "critic")}
     updates = jax.tree_util.tree_map_with_path(lambda path, update: update * speed_of(path, speeds), updates)
     encoder = optax.tree.scale(config.network.encoder_speed, updates.agent.encoder)
     updates = updates._replace(agent=updates.agent._replace(encoder=encoder))
     return optax.apply_updates(params, updates), optimizer_state
 
 
-def speed_of(path: tuple[Any, ...], speeds: dict[str, float]) -> float:
+def warm(warm_up: int, start: float, end: float, num_updates: Int[Array, ""] | None) -> Float[Array, ""] | float:
+    """From start to end in the first updates, evenly in the logarithm; then the end."""
+    if warm_up == 0 or num_updates is None or end == 0:
+        return end
+    left = jnp.maximum(1 - num_updates.astype(jnp.float32) / warm_up, 0.0)
+    return end * jnp.float32(start / end) ** left
+
+
+def speed_of(path: tuple[Any, ...], speeds: dict[str, Array | float]) -> Array | float:
     """The speed of the part of LearnerParams that a leaf belongs to, by name."""
     names = {getattr(key, "name", getattr(key, "key", None)) for key in path}
     return next((speed for name, speed in speeds.items() if name in names), 1.0)
 
 
-def loss_weights(config: Config) -> dict[str, float]:
+def loss_weights(config: Config, num_updates: Int[Array, ""] | None = None) -> dict[str, Array | float]:
     """Every loss of the library and its weight; any other counts fully."""
+    world = config.world
     return {
         "policy": 1.0,
         "value": config.vmpo.value_weight,
         "entropy": config.vmpo.entropy_weight,
         "prediction": 1.0,
-        "reconstruction": config.world.reconstruction_weight,
+        "reconstruction": warm(world.warm_up, world.warm_up_weight, world.reconstruction_weight, num_updates),
         "invariance": 1.0,
         "side_prediction": 1.0,
         "likelihood": 1.0,

@@ -16,7 +16,9 @@ from curiax.learner import masked_mean
 
 T, B, D, E, F = 4, 3, 3, 2, 5
 CONFIG = Config(
-    network=NetworkConfig(encoder_hidden=(5,), embedding=4, action_embedding=E, belief=D, head_hidden=(3,)),
+    network=NetworkConfig(
+        encoder_hidden=(5,), feature_hidden=(5,), embedding=4, action_embedding=E, belief=D, head_hidden=(3,)
+    ),
     world=WorldConfig(horizon=2, hidden=(6,)),
 )
 KEY = jax.random.key(0)

@@ -31,6 +31,7 @@ PAPER_NUMBERS = {
     "world.open_routes": (),
     "world.hindsight": "direct",
     "world.hindsight_speed": 1.0,
+    "world.warm_up": 0,
     "bonus.decay": 0.99,
     "bonus.prioritise": True,
     "bonus.include_invariance": False,

@@ -17,7 +17,9 @@ NUM_STATES, NUM_ACTIONS, RATE, STEP = 3, 2, 0.1, 0.05
 SPEC = EnvSpec("table", observation_shape=(NUM_STATES,), num_actions=NUM_ACTIONS, time_limit=100)
 CONFIG = Config(
     curiosity="dora",
-    network=NetworkConfig(encoder_hidden=(), embedding=NUM_STATES, action_embedding=2, belief=3, head_hidden=(3,)),
+    network=NetworkConfig(
+        encoder_hidden=(), feature_hidden=(), embedding=NUM_STATES, action_embedding=2, belief=3, head_hidden=(3,)
+    ),
     world=WorldConfig(hidden=()),
     method=MethodConfig(dora_discount=0.9, dora_rate=RATE),
 )
@@ -78,7 +80,11 @@ def set_table(values):
 
 
 def test_e_values_start_as_after_one_visit():
-    config = replace(CONFIG, world=WorldConfig(hidden=(4,)), network=replace(CONFIG.network, encoder_hidden=(5,)))
+    config = replace(
+        CONFIG,
+        world=WorldConfig(hidden=(4,)),
+        network=replace(CONFIG.network, encoder_hidden=(5,), feature_hidden=(5,)),
+    )
     params, _, _ = jax.jit(lambda: dora(config, SPEC).init(KEY, ()), compiler_options=QUICK)()
     output = score(config, params, experience([0, 1, 2], [0, 1]))
     np.testing.assert_allclose([output.metrics["evalue"], output.metrics["visits"]], [1 - RATE, 1.0], rtol=1e-5)
@@ -160,7 +166,11 @@ def test_the_bonus_falls_with_visits():
 
 
 def test_the_loss_trains_every_leaf_by_the_value_and_not_by_its_target():
-    config = replace(CONFIG, world=WorldConfig(hidden=(4,)), network=replace(CONFIG.network, encoder_hidden=(5,)))
+    config = replace(
+        CONFIG,
+        world=WorldConfig(hidden=(4,)),
+        network=replace(CONFIG.network, encoder_hidden=(5,), feature_hidden=(5,)),
+    )
     rng = np.random.default_rng(3)
     shapes, _, _ = jax.eval_shape(dora(config, SPEC).init, KEY, ())
     params = jax.tree.map(lambda leaf: jnp.asarray(0.5 * rng.standard_normal(leaf.shape), leaf.dtype), shapes)

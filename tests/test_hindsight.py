@@ -22,7 +22,9 @@ from curiax.types import Agent, EnvSpec, Experience
 T, B = 6, 4
 SPEC = EnvSpec("none", observation_shape=(3,), num_actions=2, time_limit=100)
 CONFIG = Config(
-    network=NetworkConfig(encoder_hidden=(), embedding=4, action_embedding=3, belief=4, head_hidden=(3,)),
+    network=NetworkConfig(
+        encoder_hidden=(), feature_hidden=(), embedding=4, action_embedding=3, belief=4, head_hidden=(3,)
+    ),
     world=WorldConfig(
         horizon=2, hidden=(5,), hindsight="direct", latent=3, noise=2, contrast_share=1.0, side_share=1.0
     ),

@@ -17,7 +17,7 @@ from curiax.agent.vmpo import init_duals
 from curiax.config import BonusConfig, Config, NetworkConfig, VMPOConfig, WorldConfig
 from curiax.curiosity.reward import bonus_init
 from curiax.envs.base import Environment
-from curiax.learner import belief_of_heads, learner_learn, learner_loss, loss_weights, make_learner, masked_mean
+from curiax.learner import belief_of_heads, learner_learn, learner_loss, loss_weights, make_learner, masked_mean, warm
 from curiax.runs import from_arrays, to_arrays
 from curiax.types import CuriosityOutput, EnvSpec, LearnerState, Masked, TimeStep, Trajectory
 
@@ -27,13 +27,20 @@ CONFIG = Config(
     batch_size=B,
     unroll=T,
     network=NetworkConfig(
-        encoder_hidden=(), embedding=4, encoder_speed=1.0, action_embedding=2, belief=4, head_hidden=()
+        encoder_hidden=(),
+        feature_hidden=(),
+        embedding=4,
+        encoder_speed=1.0,
+        action_embedding=2,
+        belief=4,
+        head_hidden=(),
     ),
     world=WorldConfig(
         hidden=(5,),
         layer_norm=False,
         hindsight="direct",
         hindsight_speed=1.0,
+        warm_up=0,
         latent=3,
         noise=2,
         contrast_share=1.0,
@@ -264,6 +271,18 @@ def test_generator_reconstructor_and_critic_take_longer_strides():
         assert close(four.curiosity[1][name], jax.tree.map(lambda x, factor=factor: factor * x, part))
     assert close(four.critic, jax.tree.map(lambda x: 4.0 * x, one.critic))
     assert close(four.agent, one.agent) and longer <= one.curiosity[1].keys()
+
+
+def test_a_warm_up_goes_evenly_in_the_logarithm_and_then_stays():
+    values = [float(warm(10, 25.0, 1.0, jnp.int32(n))) for n in (0, 5, 10, 1000)]
+    np.testing.assert_allclose(values, [25.0, 5.0, 1.0, 1.0], rtol=1e-6)
+    assert warm(0, 25.0, 2.0, jnp.int32(0)) == 2.0
+
+
+def test_reconstruction_counts_more_during_the_warm_up():
+    world = replace(CONFIG.world, warm_up=4, warm_up_weight=16.0, reconstruction_weight=1.0)
+    weights = [float(loss_weights(replace(CONFIG, world=world), jnp.int32(n))["reconstruction"]) for n in range(6)]
+    np.testing.assert_allclose(weights, [16, 8, 4, 2, 1, 1], rtol=1e-6)
 
 
 def test_the_encoder_takes_shorter_strides():

@@ -1,5 +1,7 @@
 """The agent: what it believes, how it acts, what it expects."""
 
+from dataclasses import replace
+
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
@@ -17,6 +19,11 @@ def make_encoder(config: NetworkConfig, spec: EnvSpec, key: PRNGKeyArray) -> Vec
     if is_image(shape):
         return ImageEncoder(shape, config.channels, config.image_hidden, config.embedding, key, scale)
     return VectorEncoder(shape, config.encoder_hidden, config.embedding, key, scale)
+
+
+def make_features(config: NetworkConfig, spec: EnvSpec, key: PRNGKeyArray) -> VectorEncoder | ImageEncoder:
+    """The encoder of a method that has its own."""
+    return make_encoder(replace(config, encoder_hidden=config.feature_hidden), spec, key)
 
 
 def is_image(shape: tuple[int, ...]) -> bool:

@@ -9,7 +9,7 @@ import optax
 from jaxtyping import Array, Bool, Float, PRNGKeyArray, Shaped
 
 from curiax.agent.networks import MLP, concatenate
-from curiax.agent.policy import make_encoder
+from curiax.agent.policy import make_features
 from curiax.config import Config
 from curiax.curiosity.base import Curiosity, current, shift, stay
 from curiax.types import CuriosityOutput, EnvSpec, Experience, Masked, Params, State
@@ -31,7 +31,7 @@ def dora(config: Config, spec: EnvSpec) -> Curiosity:
         head = MLP(network.embedding + sizes[0], config.world.hidden, sizes[1], key_head)
         silent = jax.tree.map(jnp.zeros_like, head.layers[-1])
         head = eqx.tree_at(lambda head: head.layers[-1], head, silent)
-        return {"encoder": make_encoder(network, spec, key_encoder), "head": head}, (), ()
+        return {"encoder": make_features(network, spec, key_encoder), "head": head}, (), ()
 
     def score(
         params: Params, critic: Params, targets: State, experience: Experience, key: PRNGKeyArray

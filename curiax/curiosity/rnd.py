@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, Shaped
 
-from curiax.agent.policy import make_encoder
+from curiax.agent.policy import make_features
 from curiax.config import Config
 from curiax.curiosity.base import Curiosity, following, squared_distance
 from curiax.types import CuriosityOutput, EnvSpec, Experience, Masked, Params, State
@@ -29,7 +29,7 @@ def rnd(config: Config, spec: EnvSpec) -> Curiosity:
     network = config.network
     deeper = replace(
         network,
-        encoder_hidden=network.encoder_hidden + config.world.hidden,
+        feature_hidden=network.feature_hidden + config.world.hidden,
         image_hidden=network.image_hidden + config.world.hidden,
     )
     shape = spec.observation_shape
@@ -37,8 +37,8 @@ def rnd(config: Config, spec: EnvSpec) -> Curiosity:
 
     def init(key: PRNGKeyArray, encoder: Params) -> tuple[Params, Params, State]:
         key_copy, key_target = jax.random.split(key)
-        target = make_encoder(network, whitened, key_target)
-        copy = make_encoder(deeper, whitened, key_copy)
+        target = make_features(network, whitened, key_target)
+        copy = make_features(deeper, whitened, key_copy)
         return copy, (), RNDTargets(target, jnp.float32(0), jnp.zeros(shape), jnp.ones(shape))
 
     def score(

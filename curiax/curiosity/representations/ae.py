@@ -4,7 +4,7 @@ import jax
 from jaxtyping import PRNGKeyArray
 
 from curiax.agent.networks import MLP, embed_action
-from curiax.agent.policy import make_encoder
+from curiax.agent.policy import make_features
 from curiax.config import Config
 from curiax.curiosity.base import Representation, Represented, Sizes, ends, observations, squared_distance, stay
 from curiax.curiosity.representations.pixel import num_pixels, pixels
@@ -21,7 +21,7 @@ def autoencoded(config: Config, spec: EnvSpec) -> Representation:
     def init(key: PRNGKeyArray, encoder: Params) -> tuple[Params, State]:
         key_encoder, key_decoder, key_action = jax.random.split(key, 3)
         return {
-            "encoder": make_encoder(network, spec, key_encoder),
+            "encoder": make_features(network, spec, key_encoder),
             "decoder": MLP(network.embedding, config.world.hidden, num_pixels(spec), key_decoder),
             "action": jax.random.normal(key_action, (spec.num_actions, network.action_embedding)),
         }, ()

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, PRNGKeyArray, Shaped
 
 from curiax.agent.networks import MLP, concatenate, embed_action
-from curiax.agent.policy import make_encoder
+from curiax.agent.policy import make_features
 from curiax.config import Config
 from curiax.curiosity.base import (
     Curiosity,
@@ -34,9 +34,9 @@ def linear_dynamics(config: Config, spec: EnvSpec) -> Representation:
     def init(key: PRNGKeyArray, encoder: Params) -> tuple[Params, State]:
         key_encoder, key_action, key_seen, key_error, key_next, key_act = jax.random.split(key, 6)
         return {
-            "encoder": make_encoder(network, spec, key_encoder),
+            "encoder": make_features(network, spec, key_encoder),
             "action": jax.random.normal(key_action, (spec.num_actions, size)),
-            "error_encoder": make_encoder(network, spec, key_seen),
+            "error_encoder": make_features(network, spec, key_seen),
             "error": MLP(size + spec.num_actions, hidden, size, key_error),
             "next_statistics": MLP(3 * size, hidden, 1, key_next),
             "action_statistics": MLP(3 * size, hidden, 1, key_act),

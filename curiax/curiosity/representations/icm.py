@@ -7,7 +7,7 @@ import optax
 from jaxtyping import Array, Float, PRNGKeyArray, Shaped
 
 from curiax.agent.networks import MLP, concatenate, embed_action
-from curiax.agent.policy import make_encoder
+from curiax.agent.policy import make_features
 from curiax.config import Config
 from curiax.curiosity.base import Representation, Represented, Sizes, ends, observations, squared_distance, stay
 from curiax.types import EnvSpec, Experience, Masked, Params, State
@@ -24,7 +24,7 @@ def inverse_dynamics(config: Config, spec: EnvSpec) -> Representation:
     def init(key: PRNGKeyArray, encoder: Params) -> tuple[Params, State]:
         key_encoder, key_inverse, key_action = jax.random.split(key, 3)
         return {
-            "encoder": make_encoder(network, spec, key_encoder),
+            "encoder": make_features(network, spec, key_encoder),
             "inverse": MLP(2 * network.embedding, config.world.hidden, spec.num_actions, key_inverse),
             "action": jax.random.normal(key_action, (spec.num_actions, network.action_embedding)),
         }, ()

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, Shaped
 
 from curiax.agent.networks import embed_action
-from curiax.agent.policy import make_encoder
+from curiax.agent.policy import make_features
 from curiax.config import Config
 from curiax.curiosity.base import Representation, Represented, Sizes, current, following, squared_distance, stay
 from curiax.types import EnvSpec, Experience, Params, State
@@ -21,7 +21,7 @@ def pixel(config: Config, spec: EnvSpec) -> Representation:
     def init(key: PRNGKeyArray, encoder: Params) -> tuple[Params, State]:
         key_encoder, key_action = jax.random.split(key)
         return {
-            "encoder": make_encoder(network, spec, key_encoder),
+            "encoder": make_features(network, spec, key_encoder),
             "action": jax.random.normal(key_action, (spec.num_actions, network.action_embedding)),
         }, ()
 

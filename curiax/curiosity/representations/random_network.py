@@ -4,7 +4,7 @@ import jax
 from jaxtyping import PRNGKeyArray
 
 from curiax.agent.networks import embed_action
-from curiax.agent.policy import make_encoder
+from curiax.agent.policy import make_features
 from curiax.config import Config
 from curiax.curiosity.base import Representation, Represented, Sizes, ends, observations, squared_distance, stay
 from curiax.types import EnvSpec, Experience, Params, State
@@ -17,7 +17,7 @@ def random_network(config: Config, spec: EnvSpec) -> Representation:
     def init(key: PRNGKeyArray, encoder: Params) -> tuple[Params, State]:
         key_network, key_action = jax.random.split(key)
         params = {"action": jax.random.normal(key_action, (spec.num_actions, network.action_embedding))}
-        return params, make_encoder(network, spec, key_network)
+        return params, make_features(network, spec, key_network)
 
     def represent(params: Params, targets: State, experience: Experience) -> Represented:
         features = jax.lax.stop_gradient(targets(observations(experience)))
