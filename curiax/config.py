@@ -56,6 +56,8 @@ class WorldConfig:
     """noise added to z, in units of each coordinate's spread: nothing finer can be told by z, or hidden in it"""
     reconstruction_weight: float = 5.0
     """1/λ: weight of reconstruction against invariance"""
+    invariance_weight: float = 1.0
+    """weight of the contrastive loss in the model; 0 leaves it out"""
     temperature: float = 0.5
     """τ: divides the critic's energies"""
     critic: Literal["concat", "separable"] = "separable"
@@ -74,6 +76,8 @@ class WorldConfig:
     """1/λ at the start of the warm-up: with less, z says nothing and is not listened to (docs/methods.md)"""
     warm_up_speed: float = 3.0
     """hindsight_speed at the start of the warm-up"""
+    measure_outcomes: bool = False
+    """also measure how well z alone tells the outcome (metrics hindsight_only_error, target_variance)"""
     side_share: float = 0.25
     """share of the time steps on which direct hindsight's side predictor learns, a measuring instrument"""
 
@@ -246,6 +250,7 @@ RANGES: dict[str, tuple[float, float, bool]] = {
     "world.blur": (0, float("inf"), True),
     "world.target_decay": (0, 1, True),
     "world.reconstruction_weight": (0, float("inf"), True),
+    "world.invariance_weight": (0, float("inf"), True),
     "world.temperature": (0, float("inf"), False),
     "world.contrast_share": (0, 1, True),
     "world.hindsight_speed": (0, float("inf"), False),
@@ -305,6 +310,15 @@ def validate(config: Config) -> Config:
         raise UserError("--world.open-routes: needs --world.hindsight direct; innovations leave the beliefs alone")
     if config.bonus.include_invariance and config.world.contrast_share < 1:
         raise UserError("--bonus.include-invariance: every step must be contrasted; set --world.contrast-share 1")
+    return config
+
+
+def replaced(config: Any, fields: dict[str, Any]) -> Any:
+    """The config with other values in fields of dotted names."""
+    for name, value in fields.items():
+        first, _, rest = name.partition(".")
+        value = replaced(getattr(config, first), {rest: value}) if rest else value
+        config = dataclasses.replace(config, **{first: value})
     return config
 
 

@@ -32,7 +32,7 @@ CONFIG = Config(
 KEY = jax.random.key(7)
 QUICK = {"xla_backend_optimization_level": 0}  # compiling these programs is what costs, not running them
 
-LOSSES = ("reconstruction", "invariance", "side_prediction", "prediction")
+LOSSES = ("reconstruction", "invariance", "side_prediction", "prediction", "hindsight_only")
 INNOVATION = replace(CONFIG, world=replace(CONFIG.world, hindsight="innovation"))
 VALID = jnp.asarray(np.random.default_rng(2).random((2, T, B)) < 0.8)
 BELIEFS = {"encoder", "action embedding", "closed loop", "open loop"}
@@ -119,6 +119,7 @@ def parts(world: World) -> dict[str, Any]:
         "generator": measure["generator"],
         "reconstructor": measure["reconstructor"],
         "predictor": measure["predictor"],
+        "hindsight only": measure.get("hindsight_only", ()),
         "critic": eqx.tree_at(constant, world.critic, None),
         "target encoder": world.targets,
         "heads": (world.agent.policy, world.agent.value),
@@ -127,7 +128,7 @@ def parts(world: World) -> dict[str, Any]:
 
 def trained(gradient: World) -> set[str]:
     """The parts that a gradient reaches in every leaf; it must not reach half of one."""
-    named = parts(gradient).items()
+    named = [(name, part) for name, part in parts(gradient).items() if jax.tree.leaves(part)]
     reached = {name: [bool(np.any(leaf)) for leaf in jax.tree.leaves(part)] for name, part in named}
     torn = {name for name, leaves in reached.items() if any(leaves) and not all(leaves)}
     assert not torn, torn
@@ -150,6 +151,18 @@ def test_contrast_trains_generator_and_critic_and_nothing_else(form):
 
 def test_the_side_predictor_trains_nothing_but_itself():
     assert trained(gradient("side_prediction")) == {"predictor"}
+
+
+@pytest.mark.parametrize("form", ["direct", "innovation"])
+def test_what_z_alone_tells_is_measured_and_trains_nothing_else(form):
+    config = change(measure_outcomes=True, hindsight=form)
+    assert trained(gradient("hindsight_only", config)) == {"hindsight only"}
+    world, plain = make_world(config), change(hindsight=form)
+    output, without = evaluate(world, config), evaluate(make_world(plain), plain)
+    assert output.losses.keys() - without.losses.keys() == {"hindsight_only"}
+    assert 0 < output.metrics["target_variance"] < 2
+    same = evaluate(world, config, obs=jnp.ones_like(BATCH[0]))
+    np.testing.assert_allclose(same.metrics["target_variance"], 0.0, atol=1e-6)
 
 
 def test_innovations_leave_the_beliefs_to_the_predictor():
@@ -178,7 +191,7 @@ def test_silent_channels_leave_the_prediction_as_it_is():
 
 
 @pytest.mark.parametrize("config", [CONFIG, INNOVATION], ids=["direct", "innovation"])
-@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("name", LOSSES[:4])
 def test_target_receives_no_gradient(name, config):
     assert not any(np.any(leaf) for leaf in jax.tree.leaves(gradient(name, config).targets))
 

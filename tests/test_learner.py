@@ -297,7 +297,9 @@ def test_the_encoder_takes_shorter_strides():
 def test_every_loss_has_a_weight_and_every_weight_a_loss():
     names = set()
     for method, form in itertools.product(curiosities.METHODS, ("direct", "innovation")):
-        config = replace(CONFIG, curiosity=method, world=replace(CONFIG.world, side_share=1.0, hindsight=form))
+        config = replace(
+            CONFIG, curiosity=method, world=replace(CONFIG.world, side_share=1.0, hindsight=form, measure_outcomes=True)
+        )
         state = jax.eval_shape(make_learner(config, ENV).init, KEY)
         _, scored = jax.eval_shape(functools.partial(loss_of, config), state.params, state, TRAJECTORY)
         names |= {name.removeprefix("loss/") for name in scored.metrics if name.startswith("loss/")}

@@ -8,7 +8,7 @@ from curiax import curiosity, envs
 from curiax.cli import TrainCommand, main, parse, preset_of
 from curiax.config import LAPTOP, PAPER, validate
 from curiax.errors import UserError
-from curiax.studies import STUDIES
+from curiax.studies import MEASURED, STUDIES
 from curiax.studies.base import Member, changes, member_config, members, train_words
 from curiax.studies.run import make_plan
 
@@ -38,6 +38,22 @@ def test_every_run_of_every_study_can_be_trained(study, preset):
         config = validate(member_config(study, dataclasses.replace(preset, **study.fields), member))
         assert config.env in envs.ENVS and config.seed == member.seed
         curiosity.resolve(config.curiosity)
+
+
+@pytest.mark.parametrize("name", ["outcomes", "temperature", "losses", "dimensions", "critic"])
+def test_the_variants_of_an_analysis_differ_from_each_other_in_what_it_varies_alone(name):
+    study = STUDIES[name]
+    configs = [member_config(study, LAPTOP, Member("on-demand", label, 0)) for label in study.variants]
+    assert len({repr(config) for config in configs}) == len(configs)
+    allowed = {
+        "outcomes": {"world.measure_outcomes"},
+        "temperature": {"world.temperature"},
+        "losses": {"world.invariance_weight", "world.reconstruction_weight", "bonus.include_invariance"},
+        "dimensions": {"world.latent", "world.noise"},
+        "critic": {"world.critic", "world.updates", "world.contrast_share"},
+    }
+    assert set().union(*(changes(config) for config in configs)) <= allowed[name]
+    assert name == "outcomes" or any(not changes(config) for config in configs)  # one of them is the preset
 
 
 def test_patterns_choose_runs_by_setting_and_method_and_seed():
@@ -96,7 +112,7 @@ def test_a_plan_shares_cores_where_there_are_more_jobs(monkeypatch):
 def test_studies_are_listed(capsys):
     assert main(["list", "studies"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines] == list(STUDIES)
+    assert [line.split()[0] for line in lines] == [*STUDIES, *MEASURED]
 
 
 @pytest.mark.parametrize(

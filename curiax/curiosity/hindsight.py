@@ -40,6 +40,8 @@ def hindsight(config: Config) -> Measure:
         }
         if innovation or world.side_share > 0:
             params["predictor"] = make_mlp(world, sizes.state, (), sizes.target, key_predictor)
+        if world.measure_outcomes:
+            params["hindsight_only"] = make_mlp(world, 0, (world.latent,), sizes.target, jax.random.fold_in(key, 5))
         return params, make_critic(world.critic, context, world.latent, world.hidden, key_critic)
 
     def score(
@@ -89,6 +91,9 @@ def hindsight(config: Config) -> Measure:
             "reconstruction_error": jnp.mean(reconstruction, where=loop.valid),
             "contrastive_value": jnp.mean(contrast.value, where=contrast.mask),
         }
+        if world.measure_outcomes:
+            losses["hindsight_only"], measured = outcomes(params["hindsight_only"], loop, z, distance)
+            metrics |= measured
         return CuriosityOutput(
             losses=losses,
             error=credit(jax.lax.stop_gradient(error), loop.valid, bonus.rescale_horizon),
@@ -123,6 +128,24 @@ def innovate(
     missed = distance.project(loop.target) - expected
     scale = jnp.sqrt(jnp.mean(jnp.mean(jnp.square(missed), axis=-1), where=loop.valid) + 1e-8)
     return jax.lax.stop_gradient((expected, missed / scale, scale))
+
+
+def outcomes(
+    hindsight_only: MLP, loop: OpenLoop, z: Float[Array, "H T B Z"], distance: Distance
+) -> tuple[Masked, dict[str, Array]]:
+    """How well z alone tells the outcome, beside how much the outcomes vary (appendix B, "Outcome Losses").
+
+    A measuring instrument: it trains nothing but itself.
+    """
+    alone = distance(loop.target, hindsight_only(jax.lax.stop_gradient(z)))
+    mean = jnp.mean(distance.project(loop.target), axis=(0, 1, 2), where=loop.valid[..., None], keepdims=True)
+    varied = distance._replace(project=lambda x: x)(
+        distance.project(loop.target), jnp.broadcast_to(mean, loop.target.shape)
+    )
+    return Masked(alone, loop.valid), {
+        "hindsight_only_error": jnp.mean(alone, where=loop.valid),
+        "target_variance": jnp.mean(varied, where=loop.valid),
+    }
 
 
 def contrast_steps(

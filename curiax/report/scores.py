@@ -22,6 +22,8 @@ CURVES = (
     "prediction_error",
     "reconstruction_error",
     "contrastive_value",
+    "hindsight_only_error",
+    "target_variance",
     "error_on_noise",
     "error_elsewhere",
     "intrinsic_reward",

@@ -1,6 +1,9 @@
 """The table of studies."""
 
+from curiax.studies.analyses import ANALYSES
 from curiax.studies.base import Study
 from curiax.studies.maze import DEMO, MAZE
 
-STUDIES: dict[str, Study] = {"maze": MAZE, "demo": DEMO}
+STUDIES: dict[str, Study] = {"maze": MAZE, "demo": DEMO} | ANALYSES
+# Studies that train no agent and have a program of their own.
+MEASURED = {"scm": "Table 1 measured: what every method pays for noise and for novelty, where both are known"}

@@ -1,12 +1,11 @@
 """A study is data: settings × methods × seeds, and what it changes in the preset."""
 
-import dataclasses
 import re
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
-from curiax.config import PRESETS, Config, to_dict
+from curiax.config import PRESETS, Config, replaced, to_dict
 from curiax.errors import UserError
 from curiax.runs import differences
 from curiax.suggest import unknown_name
@@ -19,6 +18,7 @@ class Study(NamedTuple):
     methods: tuple[tuple[str, ...], ...]  # to be compared: one group goes through all settings before the next
     seeds: tuple[int, ...]
     fields: dict[str, Any] = {}  # noqa: RUF012 — of the config, where the preset's value is not wanted
+    variants: dict[str, dict[str, Any]] = {}  # noqa: RUF012 — a name that stands among the methods -> dotted fields
 
 
 class Member(NamedTuple):
@@ -55,7 +55,8 @@ def matches(member: Member, pattern: str) -> bool:
 
 
 def member_config(study: Study, base: Config, member: Member) -> Config:
-    return dataclasses.replace(base, env=f"{study.family}/{member.setting}", curiosity=member.method, seed=member.seed)
+    variant = study.variants.get(member.method, {"curiosity": member.method})
+    return replaced(base, {"env": f"{study.family}/{member.setting}", "seed": member.seed} | variant)
 
 
 def changes(config: Config) -> dict[str, Any]:

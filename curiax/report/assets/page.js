@@ -7,6 +7,8 @@ const CHARTS = [
   { metric: "prediction_error", title: "Prediction error", about: "without hindsight", log: true },
   { metric: "reconstruction_error", title: "Reconstruction error", about: "with hindsight", log: true },
   { metric: "contrastive_value", title: "Contrastive value", about: "what the hindsight vector tells of the past, estimate in nats" },
+  { metric: "hindsight_only_error", title: "Hindsight-only error", about: "from the hindsight vector alone", log: true },
+  { metric: "target_variance", title: "Variance of the targets", about: "the error of knowing nothing", log: true },
   { metric: "entropy", title: "Policy entropy", about: "nats; a random walk has 1.61" },
   { metric: "intrinsic_reward", title: "Intrinsic reward", about: "mean per step" },
   { metric: "steps_per_second", title: "Throughput", about: "environment steps a second" },

@@ -1,0 +1,95 @@
+"""The analyses of the paper's appendix B, on the maze: what changes when one thing is changed.
+
+Every variant is BYOL-Hindsight with a few fields set; the first of each study is the preset as it is.
+"""
+
+from typing import Any
+
+from curiax.studies.base import Study
+
+NOISY_AND_NOT = ("on-demand", "baseline")
+STEPS = 2_000_000  # environment steps of each run
+
+
+def hindsight(**fields: Any) -> dict[str, Any]:
+    """A double underscore is a dot."""
+    return {"curiosity": "byol-hindsight"} | {name.replace("__", "."): value for name, value in fields.items()}
+
+
+def analysis(about: str, settings: tuple[str, ...], variants: dict[str, dict[str, Any]]) -> Study:
+    return Study(
+        about=about,
+        family="maze",
+        settings=settings,
+        methods=(tuple(variants),),
+        seeds=(0, 1, 2),
+        fields={"env_steps": STEPS},
+        variants=variants,
+    )
+
+
+OUTCOMES = analysis(
+    "bonuses and outcome losses over training: prediction, reconstruction, hindsight only, the targets' variance",
+    NOISY_AND_NOT,
+    {"hindsight": hindsight(world__measure_outcomes=True)},
+)
+
+TEMPERATURE = analysis(
+    "the temperature τ of the contrastive loss",
+    NOISY_AND_NOT,
+    {f"tau-{tau:g}": hindsight(world__temperature=tau) for tau in (0.1, 0.25, 0.5, 1.0, 2.0)},
+)
+
+LOSSES = analysis(
+    "the two losses: each left out of the model, the contrastive one added to the reward",
+    NOISY_AND_NOT,
+    {
+        "both": hindsight(),
+        "no-contrastive": hindsight(world__invariance_weight=0.0),
+        "no-reconstruction": hindsight(world__reconstruction_weight=0.0),
+        "contrastive-paid": hindsight(bonus__include_invariance=True),
+    },
+)
+
+DIMENSIONS = analysis(
+    "how large the hindsight vector z and the generator's noise ε are",
+    ("on-demand",),
+    {
+        "z32-eps32": hindsight(),
+        "z2-eps32": hindsight(world__latent=2),
+        "z8-eps32": hindsight(world__latent=8),
+        "z128-eps32": hindsight(world__latent=128),
+        "z32-eps0": hindsight(world__noise=0),
+        "z32-eps4": hindsight(world__noise=4),
+        "z32-eps128": hindsight(world__noise=128),
+    },
+)
+
+CRITIC = analysis(
+    "the critic's form, and whether it learns in turn with the model or at once",
+    ("on-demand",),
+    {
+        "separable-simultaneous": hindsight(),
+        "separable-alternating": hindsight(world__updates="alternating"),
+        "concat-simultaneous": hindsight(world__critic="concat"),
+        "concat-half-simultaneous": hindsight(world__critic="concat", world__contrast_share=0.5),
+        "concat-alternating": hindsight(world__critic="concat", world__updates="alternating"),
+    },
+)
+
+ICM = Study(
+    about="hindsight on a second representation: ICM with and without it",
+    family="maze",
+    settings=("on-demand", "brownian"),
+    methods=(("icm+hindsight", "icm"),),
+    seeds=(0, 1, 2),
+)
+
+ANALYSES = {
+    "outcomes": OUTCOMES,
+    "temperature": TEMPERATURE,
+    "losses": LOSSES,
+    "dimensions": DIMENSIONS,
+    "critic": CRITIC,
+    "icm": ICM,
+}
