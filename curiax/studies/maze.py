@@ -2,7 +2,7 @@
 
 from curiax.studies.base import Study
 
-DEMO_STEPS = 4_000_000  # environment steps of each of the demo's two runs
+DEMO_STEPS = 2_500_000  # environment steps of each of the demo's two runs
 
 MAZE = Study(
     about="the paper's maze figure: four kinds of noise, four methods, three seeds",
