@@ -8,7 +8,6 @@ from typing import Any
 from curiax.studies.base import Study
 
 NOISY_AND_NOT = ("on-demand", "baseline")
-STEPS = 2_000_000  # environment steps of each run
 
 
 def hindsight(**fields: Any) -> dict[str, Any]:
@@ -23,7 +22,6 @@ def analysis(about: str, settings: tuple[str, ...], variants: dict[str, dict[str
         settings=settings,
         methods=(tuple(variants),),
         seeds=(0, 1, 2),
-        fields={"env_steps": STEPS},
         variants=variants,
     )
 
