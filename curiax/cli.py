@@ -187,11 +187,13 @@ def train_command(args: list[str], console: Console) -> int:
 def study_command(args: list[str], console: Console) -> int:
     with one_line_messages():
         command, rest = tyro.cli(StudyCommand, args=args, prog="curiax study", return_unknown_args=True)
-    from curiax.studies import STUDIES
+    from curiax.studies import MEASURED, STUDIES
     from curiax.studies.run import make_plan, run_study
 
+    if command.study in MEASURED:
+        return scm_study(command, rest, console)
     if command.study not in STUDIES:
-        raise UserError(unknown_name("study", command.study, STUDIES))
+        raise UserError(unknown_name("study", command.study, STUDIES | MEASURED))
     default = dataclasses.replace(preset_of(rest), **STUDIES[command.study].fields)
     config = validate(parse(Config, rest, "study", default))
     if (config.env, config.curiosity, config.seed) != (default.env, default.curiosity, default.seed):
@@ -199,6 +201,20 @@ def study_command(args: list[str], console: Console) -> int:
     words = shlex.join(["curiax", "study", *args])
     plan = make_plan(command.study, config, command.seeds, command.only, command.jobs, command.out, words)
     return run_study(plan, command.dry_run, console)
+
+
+def scm_study(command: StudyCommand, rest: list[str], console: Console) -> int:
+    """The structural-causal study has a small program of its own, and settings that are not a preset's."""
+    from curiax.studies.scm import CONFIG, SEEDS
+    from curiax.studies.scm_run import run
+
+    if command.jobs is not None:
+        raise UserError("--jobs: the study scm is one process")
+    config = validate(parse(Config, rest, "study", CONFIG))
+    if (config.env, config.curiosity, config.seed) != (CONFIG.env, CONFIG.curiosity, CONFIG.seed):
+        raise UserError("environment, method and seed are the study's: choose with --only and --seeds")
+    use_compilation_cache()
+    return run(config, command.only, command.seeds or SEEDS, command.out or Path("runs/scm"), command.dry_run, console)
 
 
 def evaluate_command(args: list[str], console: Console) -> int:
@@ -226,8 +242,9 @@ def play_command(args: list[str], console: Console) -> int:
     from curiax import envs
     from curiax.envs.play import play
 
-    if command.env not in envs.ENVS:
-        raise UserError(unknown_name("environment", command.env, envs.ENVS))
+    mazes = [name for name in envs.ENVS if name.startswith("maze/")]
+    if command.env not in mazes:
+        raise UserError(unknown_name("environment", command.env, mazes))
     play(command.env.removeprefix("maze/"), command.seed)
     return 0
 
@@ -236,11 +253,11 @@ def list_command(args: list[str], console: Console) -> int:
     command = parse(ListCommand, args, "list")
     from curiax import curiosity, envs
     from curiax.curiosity.listing import show_table_1
-    from curiax.studies import STUDIES
+    from curiax.studies import MEASURED, STUDIES
 
     tables = {
         "envs": envs.ENVS,
-        "studies": {name: study.about for name, study in STUDIES.items()},
+        "studies": {name: study.about for name, study in STUDIES.items()} | MEASURED,
         "methods": {name: method.about for name, method in curiosity.METHODS.items()},
     }
     if command.what not in tables:

@@ -43,12 +43,12 @@ def test_every_kind_lights_the_screen_a_quarter_of_the_time_and_by_its_own_cause
     np.testing.assert_array_equal(lit, cause)
 
 
-def test_u_is_uniform_and_independent_of_what_came_before(walk):
+def test_u_is_normal_and_independent_of_what_came_before(walk):
     _, run = walk
     u = run.step.info["u"][run.step.info["noise"]]
     np.testing.assert_allclose(u.mean(axis=0), 0, atol=0.06)
-    np.testing.assert_allclose(np.cov(u.T), np.eye(scm.NUM_SCREEN) / 3, atol=0.05)
-    assert u.min() >= -1 and u.max() < 1
+    np.testing.assert_allclose(np.cov(u.T), scm.SPREAD**2 * np.eye(scm.NUM_SCREEN), atol=0.04)
+    np.testing.assert_allclose(np.mean(np.abs(u) < scm.SPREAD), 0.683, atol=0.03)
 
 
 def test_lamps_are_a_function_of_place_dial_and_action(walk):

@@ -6,22 +6,24 @@ pattern looked up by (place, dial, action) in a fixed random table: deterministi
 screen shows u, drawn anew at every step, or is dark. What lights it is the kind of noise.
 """
 
+import math
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt32
 
 from curiax.envs.base import Environment
 from curiax.types import EnvSpec, TimeStep
 
 ACTIONS = ("stay", "forwards", "backwards", "turn")
-NUM_PLACES, NUM_DIALS, NUM_LAMPS, NUM_SCREEN = 12, 4, 8, 4
+NUM_PLACES, NUM_DIALS, NUM_LAMPS, NUM_SCREEN = 12, 4, 8, 2
 NOISY = (0, 1, 2)  # places where state-dependent noise lights the screen
 LAMPS = (6, 7, 8)  # places where the lamps are
 SHARE = 0.25  # of the steps on which the screen is lit, in every kind, under a uniformly random policy
 BRIGHTNESS = 0.5  # of a lamp: ±
+SPREAD = 1.0  # of u
 TIME_LIMIT = 64
 TABLE = np.random.default_rng(0).choice(
     np.array([-BRIGHTNESS, BRIGHTNESS], np.float32), (NUM_PLACES, NUM_DIALS, len(ACTIONS), NUM_LAMPS)
@@ -51,7 +53,7 @@ ABOUT = {
 class Noise(NamedTuple):
     """All the randomness of one step or reset."""
 
-    u: Float[Array, " 4"]
+    u: Float[Array, " 2"]
     lit: Bool[Array, ""]  # where chance lights the screen
     place: Int[Array, ""]  # at reset
     dial: Int[Array, ""]
@@ -67,19 +69,25 @@ def draw(key: PRNGKeyArray) -> Noise:
     words = jax.random.bits(key, (NUM_SCREEN + 3,), jnp.uint32) >> 8
     lit, place, dial = words[NUM_SCREEN:]
     return Noise(
-        u=words[:NUM_SCREEN].astype(jnp.float32) * 2.0**-23 - 1.0,
+        u=normal(words[:NUM_SCREEN]),
         lit=lit < int(SHARE * 2**24),
         place=(place % NUM_PLACES).astype(jnp.int32),
         dial=(dial % NUM_DIALS).astype(jnp.int32),
     )
 
 
-def observe(state: ScmState, lamps: Float[Array, " 8"], screen: Float[Array, " 4"]) -> Float[Array, " 28"]:
+def normal(words: UInt32[Array, " n"]) -> Float[Array, " n"]:
+    """Standard deviation `SPREAD`, from words of 24 bits."""
+    uniform = (words.astype(jnp.float32) + 0.5) * 2.0**-23 - 1.0
+    return SPREAD * math.sqrt(2) * jax.lax.erf_inv(uniform)
+
+
+def observe(state: ScmState, lamps: Float[Array, " 8"], screen: Float[Array, " 2"]) -> Float[Array, " 26"]:
     place, dial = jax.nn.one_hot(state.place, NUM_PLACES), jax.nn.one_hot(state.dial, NUM_DIALS)
     return jnp.concatenate([place, dial, lamps, screen])
 
 
-def reset(noise: Noise) -> tuple[ScmState, Float[Array, " 28"]]:
+def reset(noise: Noise) -> tuple[ScmState, Float[Array, " 26"]]:
     state = ScmState(noise.place, noise.dial)
     return state, observe(state, jnp.zeros(NUM_LAMPS), jnp.zeros(NUM_SCREEN))
 
