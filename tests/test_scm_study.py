@@ -151,7 +151,8 @@ def test_ratios_are_to_the_prediction_error_and_end_where_novelty_is_learned():
     reference = constant(noise=2.0, novelty=4.0)
     assert 95 <= num_unlearned(reference) <= 105
     row = make_row("pixel+hindsight", "state", 0, constant(noise=0.1, novelty=3.0), reference)
-    assert row == Row("pixel+hindsight", "state", 0, pytest.approx(0.05), pytest.approx(0.75), 0.05, 0.9)
+    assert row[:3] == ("pixel+hindsight", "state", 0)
+    assert row[3:] == pytest.approx((0.05, 0.75, 0.05, 0.9))
     assert make_row("pixel+predict", "state", 0, reference, reference)[3:5] == (1.0, 1.0)
 
 
