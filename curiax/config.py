@@ -56,6 +56,8 @@ class WorldConfig:
     """noise added to z, in units of each coordinate's spread: nothing finer can be told by z, or hidden in it"""
     reconstruction_weight: float = 5.0
     """1/λ: weight of reconstruction against invariance"""
+    relative: bool = False
+    """weigh reconstruction in units of the mean prediction error: 1/λ then means the same in every representation"""
     invariance_weight: float = 1.0
     """weight of the contrastive loss in the model; 0 leaves it out"""
     temperature: float = 0.5
@@ -70,6 +72,8 @@ class WorldConfig:
     """where the contrastive gradient may pass to encoder and beliefs besides training generator and critic"""
     hindsight_speed: float = 1.0
     """learning rate of generator, reconstructor and critic, relative to the agent's"""
+    critic_speed: float = 1.0
+    """learning rate of the critic, relative to that of generator and reconstructor"""
     warm_up: int = 1000
     """updates in which 1/λ and hindsight_speed come down, evenly in their logarithms, from a value at the start"""
     warm_up_weight: float = 25.0
@@ -254,6 +258,7 @@ RANGES: dict[str, tuple[float, float, bool]] = {
     "world.temperature": (0, float("inf"), False),
     "world.contrast_share": (0, 1, True),
     "world.hindsight_speed": (0, float("inf"), False),
+    "world.critic_speed": (0, float("inf"), False),
     "world.warm_up": (0, float("inf"), True),
     "world.warm_up_weight": (0, float("inf"), False),
     "world.warm_up_speed": (0, float("inf"), False),
@@ -308,6 +313,8 @@ def validate(config: Config) -> Config:
         raise UserError("--batch-size 1: hindsight contrasts trajectories with each other and needs at least 2")
     if config.world.hindsight == "innovation" and config.world.open_routes:
         raise UserError("--world.open-routes: needs --world.hindsight direct; innovations leave the beliefs alone")
+    if config.world.hindsight == "direct" and config.world.relative:
+        raise UserError("--world.relative: needs --world.hindsight innovation, whose prediction error is the unit")
     if config.bonus.include_invariance and config.world.contrast_share < 1:
         raise UserError("--bonus.include-invariance: every step must be contrasted; set --world.contrast-share 1")
     return config

@@ -186,7 +186,7 @@ def descend(
         updates, optimizer_state = optimizer.update(grads, optimizer_state)
     world = config.world
     speed = warm(world.warm_up, world.warm_up_speed, world.hindsight_speed, num_updates)
-    speeds = {name: speed for name in ("generator", "reconstructor", "critic")}
+    speeds = {"generator": speed, "reconstructor": speed, "critic": speed * world.critic_speed}
     updates = jax.tree_util.tree_map_with_path(lambda path, update: update * speed_of(path, speeds), updates)
     encoder = optax.tree.scale(config.network.encoder_speed, updates.agent.encoder)
     updates = updates._replace(agent=updates.agent._replace(encoder=encoder))

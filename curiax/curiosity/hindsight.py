@@ -86,7 +86,8 @@ def hindsight(config: Config) -> Measure:
         error = reconstruction
         if bonus.include_invariance:  # every step is contrasted then; `steps` is a permutation
             error = world.reconstruction_weight * reconstruction + contrast.value[:, jnp.argsort(steps)]
-        losses |= {"reconstruction": Masked(reconstruction, loop.valid), "invariance": contrast}
+        unit = jax.lax.stop_gradient(metrics["prediction_error"]) + 1e-8 if world.relative else 1.0
+        losses |= {"reconstruction": Masked(reconstruction / unit, loop.valid), "invariance": contrast}
         metrics |= {
             "reconstruction_error": jnp.mean(reconstruction, where=loop.valid),
             "contrastive_value": jnp.mean(contrast.value, where=contrast.mask),
