@@ -320,15 +320,6 @@ def validate(config: Config) -> Config:
     return config
 
 
-def replaced(config: Any, fields: dict[str, Any]) -> Any:
-    """The config with other values in fields of dotted names."""
-    for name, value in fields.items():
-        first, _, rest = name.partition(".")
-        value = replaced(getattr(config, first), {rest: value}) if rest else value
-        config = dataclasses.replace(config, **{first: value})
-    return config
-
-
 def get(config: Any, name: str) -> Any:
     """The value of a dotted field name."""
     for part in name.split("."):

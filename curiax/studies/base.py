@@ -1,11 +1,12 @@
 """A study is data: settings × methods × seeds, and what it changes in the preset."""
 
+import dataclasses
 import re
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
-from curiax.config import PRESETS, Config, replaced, to_dict
+from curiax.config import PRESETS, Config, to_dict
 from curiax.errors import UserError
 from curiax.runs import differences
 from curiax.suggest import unknown_name
@@ -57,6 +58,15 @@ def matches(member: Member, pattern: str) -> bool:
 def member_config(study: Study, base: Config, member: Member) -> Config:
     variant = study.variants.get(member.method, {"curiosity": member.method})
     return replaced(base, {"env": f"{study.family}/{member.setting}", "seed": member.seed} | variant)
+
+
+def replaced(config: Any, fields: dict[str, Any]) -> Any:
+    """The config with other values in fields of dotted names."""
+    for name, value in fields.items():
+        first, _, rest = name.partition(".")
+        value = replaced(getattr(config, first), {rest: value}) if rest else value
+        config = dataclasses.replace(config, **{first: value})
+    return config
 
 
 def changes(config: Config) -> dict[str, Any]:
