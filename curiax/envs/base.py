@@ -1,10 +1,11 @@
-"""The contract of a JAX environment, and the stream of steps made from a batch of them."""
+"""The contracts of environments, and the stream of steps made from a batch of JAX ones."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 
 from curiax.types import EnvSpec, State, TimeStep
@@ -22,6 +23,30 @@ class Environment(NamedTuple):
     draw: Callable[[PRNGKeyArray], Noise]  # all the randomness of one step or reset
     reset: Callable[[Noise], tuple[State, Array]]  # -> state, obs
     step: Callable[[State, Array, Noise], tuple[State, TimeStep]]
+
+
+class HostStep(NamedTuple):
+    """B streams of a host environment after a step, as numpy arrays; `reward` and `terminated` are of that step."""
+
+    obs: Shaped[np.ndarray, "B *obs"]
+    first: Bool[np.ndarray, " B"]
+    last: Bool[np.ndarray, " B"]
+    reward: Float[np.ndarray, " B"]
+    terminated: Bool[np.ndarray, " B"]
+    info: dict[str, np.ndarray]
+    episode: dict[str, np.ndarray]
+
+
+class HostEnvironment(NamedTuple):
+    """B environments stepped outside the compiled program, by the rules of a stream.
+
+    One whose episode has ended is reset instead and ignores its action: the final observation stays in the stream.
+    """
+
+    spec: EnvSpec
+    reset: Callable[[], HostStep]  # starts B episodes
+    step: Callable[[Int[np.ndarray, " B"]], HostStep]
+    close: Callable[[], None]
 
 
 class Stream(NamedTuple):
