@@ -17,6 +17,7 @@ LAYERS = (
     "errors",
     "suggest",
     "types",
+    "parts",
     "config",
     "options",
     "spaces",

@@ -1,0 +1,158 @@
+"""The parts of a config: groups of options, as frozen dataclasses."""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import tyro
+
+
+@dataclass(frozen=True)
+class NetworkConfig:
+    """Sizes of the agent's networks."""
+
+    encoder_hidden: tuple[int, ...] = ()
+    """hidden layers of the encoder ω; none makes it linear"""
+    channels: tuple[int, ...] = (16, 32, 32)
+    """the encoder's units, where observations are images, and the channels of each"""
+    image_hidden: tuple[int, ...] = ()
+    """hidden layers between these and w"""
+    embedding: int = 64
+    """size of w = ω(o)"""
+    feature_hidden: tuple[int, ...] = (128,)
+    """hidden layers of the encoders that methods other than BYOL have of their own"""
+    encoder_speed: float = 0.3
+    """learning rate of the encoder ω, relative to the agent's"""
+    action_embedding: int = 32
+    """size of the embedding of an action"""
+    belief: int = 128
+    """size of the belief b, the state of both GRUs"""
+    head_hidden: tuple[int, ...] = (128,)
+    """hidden layers of the policy and value heads"""
+
+
+@dataclass(frozen=True)
+class WorldConfig:
+    """The curiosity's world model. τ, λ, z, ε, H are the paper's."""
+
+    horizon: int = 1
+    """H: open-loop steps predicted"""
+    hidden: tuple[int, ...] = (128, 128)
+    """hidden layers of predictor, reconstructor, generator and critic"""
+    layer_norm: bool = True
+    """LayerNorm in the hidden layers of predictor, reconstructor and generator"""
+    hindsight: Literal["direct", "innovation"] = "innovation"
+    """generator and reconstructor: the paper's MLPs, or channels for what the predictor missed (docs/methods.md)"""
+    target_decay: float = 0.99
+    """α: the target encoder's memory per update"""
+    latent: int = 32
+    """size of the hindsight vector z"""
+    noise: int = 32
+    """size of the generator's noise ε"""
+    blur: float = 0.0
+    """noise added to z, in units of each coordinate's spread: nothing finer can be told by z, or hidden in it"""
+    reconstruction_weight: float = 5.0
+    """1/λ: weight of reconstruction against invariance"""
+    relative: bool = False
+    """weigh reconstruction in units of the mean prediction error: 1/λ then means the same in every representation"""
+    invariance_weight: float = 1.0
+    """weight of the contrastive loss in the model; 0 leaves it out"""
+    temperature: float = 0.5
+    """τ: divides the critic's energies"""
+    critic: Literal["concat", "separable"] = "separable"
+    """an MLP of [b, a, z], or an inner product of an MLP of [b, a] and an MLP of z"""
+    contrast_share: float = 1.0
+    """share of the time steps, drawn anew each update, on which z is contrasted"""
+    updates: Literal["alternating", "simultaneous"] = "simultaneous"
+    """critic and model: one step each in turn, or both from one backward pass"""
+    open_routes: tuple[Literal["generator-inputs", "critic-inputs"], ...] = ()
+    """where the contrastive gradient may pass to encoder and beliefs besides training generator and critic"""
+    hindsight_speed: float = 1.0
+    """learning rate of generator, reconstructor and critic, relative to the agent's"""
+    critic_speed: float = 1.0
+    """learning rate of the critic, relative to that of generator and reconstructor"""
+    warm_up: int = 1000
+    """updates in which 1/λ and hindsight_speed come down, evenly in their logarithms, from a value at the start"""
+    warm_up_weight: float = 25.0
+    """1/λ at the start of the warm-up: with less, z says nothing and is not listened to (docs/methods.md)"""
+    warm_up_speed: float = 3.0
+    """hindsight_speed at the start of the warm-up"""
+    measure_outcomes: bool = False
+    """also measure how well z alone tells the outcome (metrics hindsight_only_error, target_variance)"""
+    side_share: float = 0.25
+    """share of the time steps on which direct hindsight's side predictor learns, a measuring instrument"""
+
+
+@dataclass(frozen=True)
+class MethodConfig:
+    """What only one method has. EMI's weights are its authors' for Atari."""
+
+    emi_information: float = 0.1
+    """EMI: weight of the mutual information"""
+    emi_error: float = 100.0
+    """EMI: weight of ‖S‖², the part of the dynamics that is not linear"""
+    emi_prior: float = 0.5
+    """EMI: weight of the KL from the action embeddings to N(0, I)"""
+    dora_discount: float = 0.99
+    """DORA: γ_E; 0 counts visits of the action itself, not of where it leads"""
+    dora_rate: float = 0.01
+    """DORA: α_E, how far one visit takes an E-value; a pair that is paid for counts as visited once at least"""
+
+
+@dataclass(frozen=True)
+class BonusConfig:
+    """From errors to rewards."""
+
+    decay: float = 0.99
+    """memory of the reward statistics per update"""
+    prioritise: bool = True
+    """pay only what exceeds the mean error"""
+    rescale_horizon: bool = False
+    """with H > 1, rescale the first transitions of a sequence, which get fewer error terms"""
+    include_invariance: bool = False
+    """add the contrastive term to the reward"""
+    intrinsic_weight: float = 0.2
+    """weight of the intrinsic reward in the mixed regime"""
+
+
+@dataclass(frozen=True)
+class VMPOConfig:
+    """V-MPO and its returns."""
+
+    discount: float = 0.99
+    """γ"""
+    lambda_: float = 0.95
+    """λ of the returns; 1 is the return to the end of the unroll"""
+    top_fraction: float = 0.5
+    """share of the batch, by advantage, that the policy follows"""
+    temperature: float = 0.5
+    """η at the start"""
+    alpha: float = 0.5
+    """α at the start"""
+    epsilon_temperature: float = 0.01
+    """ε_η"""
+    epsilon_alpha: float = 0.005
+    """ε_α: the KL limit"""
+    target_period: int = 10
+    """updates between copies of the online network to the acting one"""
+    train_beliefs: bool = False
+    """do policy and value train encoder and core too (representation sharing), where the curiosity trains them?"""
+    value_weight: float = 0.5
+    """weight of the value loss"""
+    entropy_weight: float = 0.02
+    """weight of the entropy bonus"""
+
+
+@dataclass(frozen=True)
+class AtariOptions:
+    """What an Atari game is played with."""
+
+    sticky: Annotated[float, tyro.conf.arg(aliases=["--sticky"])] = 0.0
+    """probability that the emulator repeats the last action instead of the one it is given"""
+    noise: Annotated[Literal["none", "persistive", "patches"], tyro.conf.arg(aliases=["--noise"])] = "none"
+    """noise laid over the frames: a random walk of every pixel, or a strip of patches, both driven by the actions"""
+    noops: int = 30
+    """an episode begins with up to so many no-ops"""
+    frame_limit: int = 108_000
+    """frames of an episode, four to an agent step; then it is truncated"""
+    full_actions: bool = False
+    """all 18 actions, instead of those that the game knows"""
