@@ -1,0 +1,100 @@
+"""Noise laid over the grey frames of host environments, in place; which noise it is depends on the previous action.
+
+What an action is called is its index in the Arcade Learning Environment (ALE), whatever set the agent chooses from.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Int, UInt8
+
+MODULUS = 50  # the walk's: U is in 0..49
+QUIET, LOUD = 1, 11  # its strides after odd and after even actions
+PATCH = 12  # pixels a side; the strip is one patch high
+CONTRAST = 48  # of the two greys of a patch
+
+
+class FrameNoise(NamedTuple):
+    """Writes noise into the frames of B streams and says in which it did."""
+
+    name: str
+    apply: Callable[[UInt8[np.ndarray, "B H W"], Bool[np.ndarray, " B"], Int[np.ndarray, " B"]], Bool[np.ndarray, " B"]]
+
+
+def make(name: str, batch_size: int, frame: tuple[int, int], seed: int) -> FrameNoise:
+    """`apply` takes frames, which of them are the first of an episode, and the actions before them."""
+    makers = {"none": silence, "persistive": persistive, "patches": patches}
+    generator = np.random.Generator(np.random.SFC64(np.random.SeedSequence([seed, len(makers)])))
+    return FrameNoise(name, makers[name](batch_size, frame, generator))
+
+
+def silence(batch_size: int, frame: tuple[int, int], generator: np.random.Generator) -> Callable:
+    del frame, generator
+
+    def apply(obs, first, action):
+        return np.zeros(batch_size, bool)
+
+    return apply
+
+
+def persistive(batch_size: int, frame: tuple[int, int], generator: np.random.Generator) -> Callable:
+    """o' = (o + U) mod 256, U_t = (U_{t−1} + ε) mod 50, U_0 = 0 (appendix B, "Persistive Noise").
+
+    Every later frame is noisy; those after a long stride count as noise, so that the share of noise is the agent's own.
+    """
+    walk = np.zeros((batch_size, *frame), np.uint8)
+
+    def apply(obs, first, action):
+        loud = action % 2 == 0
+        stride(walk, np.where(loud, LOUD, QUIET).astype(np.uint8), coins(generator, walk.shape))
+        walk[first] = 0
+        np.add(obs, walk, out=obs)  # bytes wrap at 256
+        return loud & ~first
+
+    return apply
+
+
+def stride(
+    walk: UInt8[np.ndarray, "B *frame"], size: UInt8[np.ndarray, " B"], up: UInt8[np.ndarray, "B *frame"]
+) -> None:
+    """U ← (U + ε) mod 50 with ε = size where `up`, else −size. `up` is used as scratch space.
+
+    −size is 50 − size here, so that nothing is negative and the sum stays below 100: one subtraction wraps it. Bytes
+    wrap too: below 50, that subtraction gives 206 or more, and the minimum is the number itself.
+    """
+    size = size.reshape(-1, *(1,) * (walk.ndim - 1))
+    np.multiply(up, 2 * size + (256 - MODULUS), out=up)  # 2·size − 50, modulo 256
+    np.add(up, MODULUS - size, out=up)  # size, or 50 − size
+    np.add(walk, up, out=walk)
+    np.subtract(walk, MODULUS, out=up)
+    np.minimum(walk, up, out=walk)
+
+
+def coins(generator: np.random.Generator, shape: tuple[int, ...]) -> UInt8[np.ndarray, "*shape"]:
+    """Fair zeros and ones, from one random bit each."""
+    size = int(np.prod(shape))
+    bits = np.frombuffer(generator.bytes(-(-size // 8)), np.uint8)
+    return np.unpackbits(bits, count=size).reshape(shape)
+
+
+def patches(batch_size: int, frame: tuple[int, int], generator: np.random.Generator) -> Callable:
+    """A strip of patches along the bottom (appendix B, "Hindsight Information"), black in an episode's first frame.
+
+    A patch takes one of two greys, CONTRAST below and above a middle that only the previous action decides: the coin
+    alone does not tell the grey, nor does the action alone.
+    """
+    num_patches = -(-frame[1] // PATCH)
+
+    def apply(obs, first, action):
+        greys = patch_greys(action, coins(generator, (batch_size, num_patches)))
+        greys[first] = 0
+        obs[:, -PATCH:, :] = np.repeat(greys, PATCH, axis=1)[:, None, : frame[1]]
+        return ~first
+
+    return apply
+
+
+def patch_greys(action: Int[np.ndarray, " B"], light: UInt8[np.ndarray, "B N"]) -> UInt8[np.ndarray, "B N"]:
+    """48 + 9a ± 48 for the action of ALE index a, 0..17."""
+    return (9 * action[:, None] + 2 * CONTRAST * light.astype(np.int32)).astype(np.uint8)
