@@ -71,10 +71,10 @@ def hindsight(config: Config) -> Measure:
         noise = jax.random.normal(key_noise, (*loop.valid.shape, world.noise))
         inputs = concatenate(loop.before, loop.action, heard, noise)
         z = params["generator"](inputs)
-        # The same value by another route: with its inputs stopped, L_con reaches the generator's weights only.
-        z_contrast = z if open_generator else params["generator"](jax.lax.stop_gradient(inputs))
-        if innovation:
-            z_contrast = standardise(z_contrast, loop.valid)
+        if innovation:  # its inputs are stopped already
+            z_contrast = standardise(z, loop.valid)
+        else:  # the same value by another route: with its inputs stopped, L_con reaches the generator's weights only
+            z_contrast = z if open_generator else params["generator"](jax.lax.stop_gradient(inputs))
         if world.blur > 0:
             z, z_contrast = (blurred(world, vector, loop.valid, key_noise) for vector in (z, z_contrast))
         output = params["reconstructor"](concatenate(loop.after, z))
