@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float, Int, UInt8
+from jaxtyping import Bool, Int, UInt8
 
 from curiax.envs import noise
 from curiax.envs.base import HostEnvironment, HostStep
@@ -99,16 +99,14 @@ def actions_of(game: str, options: AtariOptions) -> Int[np.ndarray, " A"]:
 def make_pool(game: str, batch_size: int, options: AtariOptions, seed: int) -> Any:
     """EnvPool's own reset is a stream's: at the step after an episode's end, whatever the action.
 
-    It is given ALE's full set of actions, whose indices are ALE's own. Seeds are spread by a hash: EnvPool's own,
-    seed + i, would give runs of neighbouring seeds the same emulators.
+    It is given ALE's full set of actions, whose indices are ALE's own.
     """
     envpool = load(game)
-    seeds = np.random.SeedSequence(seed).generate_state(batch_size) >> 1  # int32, non-negative
     return envpool.make(
         "".join(word.capitalize() for word in game.split("_")) + "-v5",
         env_type="gymnasium",
         num_envs=batch_size,
-        env_seed=seeds.tolist(),
+        env_seed=emulator_seeds(seed, batch_size),
         stack_num=1,
         frame_skip=FRAME_SKIP,
         img_height=FRAME[0],
@@ -122,6 +120,11 @@ def make_pool(game: str, batch_size: int, options: AtariOptions, seed: int) -> A
         reward_clip=False,
         episodic_life=False,
     )
+
+
+def emulator_seeds(seed: int, batch_size: int) -> list[int]:
+    """Spread by a hash: EnvPool's own, seed + i, would give runs of neighbouring seeds the same emulators."""
+    return (np.random.SeedSequence(seed).generate_state(batch_size) >> 1).tolist()  # 31 bits
 
 
 def load(game: str) -> ModuleType:
@@ -147,41 +150,45 @@ class Streams:
         self._seen = np.zeros((batch_size, 256), bool)  # rooms in this episode
 
     def reset(self) -> HostStep:
-        obs, info = self._pool.reset()
+        obs, raw = self._pool.reset()
         nothing = np.zeros(len(self._last), bool)
         self._last = ~nothing
-        return self._answer(
-            obs, np.zeros(len(nothing), np.float32), nothing, nothing, info, np.zeros(len(nothing), int)
-        )
+        return self._answer(obs, nothing, raw, np.zeros(len(nothing), np.int32))
 
     def step(self, action: Int[np.ndarray, " B"]) -> HostStep:
         played = self._actions[action]
-        obs, reward, terminated, truncated, info = self._pool.step(played)
-        return self._answer(obs, reward, terminated, truncated, info, played)
+        obs, _, terminated, truncated, raw = self._pool.step(played)
+        return self._answer(obs, terminated | truncated, raw, played)
 
     def _answer(
         self,
         obs: UInt8[np.ndarray, "B 1 84 84"],
-        reward: Float[np.ndarray, " B"],
-        terminated: Bool[np.ndarray, " B"],
-        truncated: Bool[np.ndarray, " B"],
+        last: Bool[np.ndarray, " B"],
         raw: dict[str, Any],
         played: Int[np.ndarray, " B"],
     ) -> HostStep:
-        """What EnvPool says, as a stream says it; noise goes into EnvPool's own array, which is new at each step."""
-        first = self._last
+        """What EnvPool says, as a stream says it; noise goes into EnvPool's own array, which is new at each step.
+
+        EnvPool calls a game that is over at the very step of the limit truncated; `raw["terminated"]` knows better.
+        """
+        first, self._last = self._last, last
         obs = obs[:, 0]
-        noisy = self._noise.apply(obs, first, played)
-        self._last = terminated | truncated
-        self._returns = np.where(first, 0, self._returns + reward).astype(np.float32)
-        info = {"noise": noisy}
+        info = {"noise": self._noise.apply(obs, first, played)}
+        self._returns = np.where(first, np.float32(0), self._returns + raw["reward"])
         episode = {"return": self._returns, "length": raw["elapsed_step"].astype(np.float32)}
         if self._rooms:
-            room = raw["ram"][:, self._rooms.room].astype(np.int32)
-            self._seen[first] = False
-            self._seen[np.arange(len(room)), room] = True
-            info |= {"room": room, "cell": self._rooms.cells[room]}
-            episode["rooms"] = self._seen.sum(axis=1, dtype=np.float32)
-            if self._rooms.level is not None:
-                episode["level"] = raw["ram"][:, self._rooms.level].astype(np.float32)
-        return HostStep(obs, first, self._last, reward, terminated, info, episode)
+            more_info, more_episode = self._where(self._rooms, first, raw["ram"])
+            info, episode = info | more_info, episode | more_episode
+        return HostStep(obs, first, last, raw["reward"], raw["terminated"].astype(bool), info, episode)
+
+    def _where(
+        self, rooms: Rooms, first: Bool[np.ndarray, " B"], ram: UInt8[np.ndarray, "B 128"]
+    ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+        """The room and its cell on the map; how many rooms in the episode, and in which level it is."""
+        room = ram[:, rooms.room].astype(np.int32)
+        self._seen[first] = False
+        self._seen[np.arange(len(room)), room] = True
+        episode = {"rooms": self._seen.sum(axis=1, dtype=np.float32)}
+        if rooms.level is not None:
+            episode["level"] = ram[:, rooms.level].astype(np.float32)
+        return {"room": room, "cell": rooms.cells[room]}, episode

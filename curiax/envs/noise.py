@@ -25,8 +25,11 @@ class FrameNoise(NamedTuple):
 def make(name: str, batch_size: int, frame: tuple[int, int], seed: int) -> FrameNoise:
     """`apply` takes frames, which of them are the first of an episode, and the actions before them."""
     makers = {"none": silence, "persistive": persistive, "patches": patches}
-    generator = np.random.Generator(np.random.SFC64(np.random.SeedSequence([seed, len(makers)])))
-    return FrameNoise(name, makers[name](batch_size, frame, generator))
+    return FrameNoise(name, makers[name](batch_size, frame, generator_of(seed)))
+
+
+def generator_of(seed: int) -> np.random.Generator:
+    return np.random.Generator(np.random.SFC64(seed))
 
 
 def silence(batch_size: int, frame: tuple[int, int], generator: np.random.Generator) -> Callable:
