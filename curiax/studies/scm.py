@@ -37,11 +37,13 @@ CONFIG = dataclasses.replace(
     world=dataclasses.replace(
         LAPTOP.world,
         hidden=(64, 64),
-        latent=8,
-        noise=8,
-        blur=0.3,
-        reconstruction_weight=25.0,
+        latent=4,
+        noise=4,
+        blur=0.2,
+        relative=True,
+        reconstruction_weight=0.5,
         hindsight_speed=3.0,
+        critic_speed=3.0,
         warm_up=0,
     ),
 )
