@@ -177,8 +177,7 @@ def train_command(args: list[str], console: Console) -> int:
     from curiax import curiosity, envs
     from curiax.program import run_training
 
-    if config.env not in envs.ENVS:
-        raise UserError(unknown_name("environment", config.env, envs.ENVS))
+    envs.check_name(config.env)
     curiosity.resolve(config.curiosity)
     use_compilation_cache()
     return run_training(config, command.run_dir, command.fresh, console)

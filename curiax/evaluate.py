@@ -20,9 +20,9 @@ from curiax.config import Config
 from curiax.curiosity.reward import pay
 from curiax.envs import maze
 from curiax.envs.base import Environment
-from curiax.errors import UserError
+from curiax.errors import UserError, first_line
 from curiax.rollout import actor_init, rollout
-from curiax.runs import first_line, from_arrays, read_config, to_arrays, verify
+from curiax.runs import from_arrays, read_config, to_arrays, verify
 from curiax.train import initial_state
 from curiax.types import Agent, Experience, LearnerState, Trajectory
 

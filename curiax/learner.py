@@ -17,7 +17,7 @@ from curiax.config import Config
 from curiax.curiosity.base import Curiosity
 from curiax.curiosity.reward import bonus_init, mix
 from curiax.envs.base import Environment
-from curiax.rollout import actor_init, rollout
+from curiax.rollout import Actor, actor_init, rollout
 from curiax.types import EnvSpec, Experience, LearnerParams, LearnerState, Masked, Trajectory
 
 Metrics = dict[str, Array]
@@ -26,6 +26,13 @@ Metrics = dict[str, Array]
 class Learner(NamedTuple):
     init: Callable[[PRNGKeyArray], LearnerState]
     update: Callable[[LearnerState], tuple[LearnerState, Metrics]]  # rollout and learn
+    learn: Callable[[LearnerState, Trajectory, PRNGKeyArray], tuple[LearnerState, Metrics]]
+
+
+class BatchLearner(NamedTuple):
+    """What is left of a learner where experience comes from elsewhere."""
+
+    init: Callable[[PRNGKeyArray], LearnerState]
     learn: Callable[[LearnerState, Trajectory, PRNGKeyArray], tuple[LearnerState, Metrics]]
 
 
@@ -40,16 +47,12 @@ class Scored(NamedTuple):
 
 
 def make_learner(config: Config, env: Environment) -> Learner:
-    """Everything below is a function of the state and of the config; this binds the config."""
-    curiosity = curiosities.make(config, env.spec)
-    optimizer = optax.flatten(optax.adam(config.learning_rate))  # one long vector
+    """Rollout and learning as one function of the state."""
 
-    def init(key: PRNGKeyArray) -> LearnerState:
-        return learner_init(config, env, curiosity, optimizer, key)
+    def begin(key: PRNGKeyArray) -> Actor:
+        return actor_init(env, config.batch_size, config.network.belief, key)
 
-    def learn(state: LearnerState, trajectory: Trajectory, key: PRNGKeyArray) -> tuple[LearnerState, Metrics]:
-        state, scored, metrics = learner_learn(config, curiosity, optimizer, state, trajectory, key)
-        return state, metrics | cell_maps(env.spec, trajectory, scored.intrinsic)
+    init, learn = make_batch_learner(config, env.spec, begin)
 
     def update(state: LearnerState) -> tuple[LearnerState, Metrics]:
         key, key_rollout, key_learn = jax.random.split(state.key, 3)
@@ -59,11 +62,34 @@ def make_learner(config: Config, env: Environment) -> Learner:
     return Learner(init, update, learn)
 
 
+def make_batch_learner(config: Config, spec: EnvSpec, begin: Callable[[PRNGKeyArray], Any]) -> BatchLearner:
+    """Everything below is a function of the state and of the config; this binds the config.
+
+    `begin` makes the part of the state that is the environment's.
+    """
+    curiosity = curiosities.make(config, spec)
+    optimizer = optax.flatten(optax.adam(config.learning_rate))  # one long vector
+
+    def init(key: PRNGKeyArray) -> LearnerState:
+        return learner_init(config, spec, curiosity, optimizer, begin, key)
+
+    def learn(state: LearnerState, trajectory: Trajectory, key: PRNGKeyArray) -> tuple[LearnerState, Metrics]:
+        state, scored, metrics = learner_learn(config, curiosity, optimizer, state, trajectory, key)
+        return state, metrics | cell_maps(spec, trajectory, scored.intrinsic)
+
+    return BatchLearner(init, learn)
+
+
 def learner_init(
-    config: Config, env: Environment, curiosity: Curiosity, optimizer: optax.GradientTransformation, key: PRNGKeyArray
+    config: Config,
+    spec: EnvSpec,
+    curiosity: Curiosity,
+    optimizer: optax.GradientTransformation,
+    begin: Callable[[PRNGKeyArray], Any],
+    key: PRNGKeyArray,
 ) -> LearnerState:
     key, key_agent, key_curiosity, key_stream = jax.random.split(key, 4)
-    agent = make_agent(config.network, env.spec, key_agent)
+    agent = make_agent(config.network, spec, key_agent)
     curiosity_params, critic, targets = curiosity.init(key_curiosity, agent.encoder)
     params = LearnerParams(agent, init_duals(config.vmpo), curiosity_params, critic)
     return LearnerState(
@@ -73,7 +99,7 @@ def learner_init(
         optimizer=optimizer.init(params),
         bonus=bonus_init(),
         popart=popart.popart_init(),
-        stream=actor_init(env, config.batch_size, config.network.belief, key_stream),
+        stream=begin(key_stream),
         key=key,
         num_updates=jnp.int32(0),
     )

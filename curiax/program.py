@@ -11,9 +11,10 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from curiax.config import Config
-from curiax.errors import UserError
+from curiax.envs import on_host
+from curiax.errors import EnvironmentFailed, UserError
 from curiax.runs import Run, default_directory, last_quarter, read_metrics
-from curiax.train import bad_loss, initial_state, train
+from curiax.train import Row, bad_loss, initial_state, train
 
 PLAIN_INTERVAL = 10.0  # seconds between lines where there is no terminal to draw on
 
@@ -59,6 +60,8 @@ def _run(run: Run, console: Console, stop: Stop) -> int:
         console.print(note, markup=False)
     if state is not None:
         console.print(f"going on from update {int(state.num_updates):,} of {config.num_updates:,}")
+        if on_host(config.env) and not run.done:
+            console.print("episodes start anew: checkpoints hold everything but the state of the emulators")
     if run.done:
         console.print(f"already done: {describe(run)}")
         return 0
@@ -66,7 +69,7 @@ def _run(run: Run, console: Console, stop: Stop) -> int:
     num_updates = 0 if state is None else int(state.num_updates)
     before, started = run.seconds, time.perf_counter()
     with Display(config, console) as display:
-        for row in () if stop.signal else train(config, state):
+        for row in () if stop.signal else saved_if_it_fails(run, train(config, state)):
             if (loss := bad_loss(row.metrics)) is not None:
                 raise UserError(
                     f"{loss} is not finite after update {row.num_updates}; the last good checkpoint is kept"
@@ -85,6 +88,19 @@ def _run(run: Run, console: Console, stop: Stop) -> int:
     run.finish({"update": num_updates})
     console.print(describe(run))
     return 0
+
+
+def saved_if_it_fails(run: Run, rows: Iterator[Row]) -> Iterator[Row]:
+    """The same rows; where the environment fails, the last one's state becomes a checkpoint first."""
+    state = None
+    try:
+        for row in rows:
+            state = row.state
+            yield row
+    except EnvironmentFailed:
+        if state is not None:
+            run.save(state)
+        raise
 
 
 class Display:
@@ -132,8 +148,10 @@ def progress_text(config: Config, num_updates: int, metrics: dict[str, float], r
     steps = num_updates * config.steps_per_update / 1e6
     total = config.num_updates * config.steps_per_update / 1e6
     parts = [f"{steps:.2f}/{total:.2f} M steps", f"{rate:,.0f} steps/s" if np.isfinite(rate) else "… steps/s"]
-    if np.isfinite(score := metrics.get("trackers", float("nan"))):
-        parts.append(f"trackers {score:.2f}")
+    shown = {"trackers": "trackers {:.2f}"}
+    if on_host(config.env):
+        shown = {"return": "return {:,.0f}", "rooms_found": "{:.0f} rooms"}
+    parts += [text.format(metrics[name]) for name, text in shown.items() if np.isfinite(metrics.get(name, np.nan))]
     parts.append(f"noise dwell {metrics['noise_dwell']:.2f}")
     return "  ".join(parts)
 

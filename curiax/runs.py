@@ -24,8 +24,8 @@ import numpy as np
 from tensorboardX import SummaryWriter
 
 from curiax.config import Config, from_dict, to_dict
-from curiax.envs import make as make_env
-from curiax.errors import UserError
+from curiax.envs import spec_of
+from curiax.errors import UserError, first_line
 from curiax.types import LearnerState
 
 MAPS = ("visits", "reward")  # the order in maps.f32
@@ -225,7 +225,7 @@ def read_maps(directory: Path) -> np.ndarray:
 
     Empty where the environment has no cells. A run may be writing: only maps whose row is written count.
     """
-    shape = (len(MAPS), *make_env(read_config(directory).env).spec.map_shape)
+    shape = (len(MAPS), *spec_of(read_config(directory)).map_shape)
     path = directory / "maps.f32"
     if not path.exists():
         return np.zeros((0, *shape), np.float32)
@@ -289,11 +289,6 @@ def restore_checkpoint(manager: Any, step: int, like: LearnerState) -> LearnerSt
     import orbax.checkpoint as ocp
 
     return from_arrays(manager.restore(step, args=ocp.args.StandardRestore(to_arrays(like))), like)
-
-
-def first_line(error: Exception) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[0][:120] if lines else type(error).__name__
 
 
 def seal(directory: Path) -> None:

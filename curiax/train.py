@@ -1,18 +1,21 @@
 """The program, top to bottom: a generator of rows of metrics. Nothing here writes; what consumes the rows does."""
 
 from collections.abc import Iterator
+from concurrent.futures import Future
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool
+from jaxtyping import Array, Bool, PRNGKeyArray
 
 from curiax import envs
+from curiax.collect import Collector, found, nothing_found, remember
 from curiax.config import Config
-from curiax.envs.base import where
-from curiax.learner import Learner, Metrics, make_learner
-from curiax.types import LearnerState
+from curiax.envs.base import HostEnvironment, where
+from curiax.errors import EnvironmentFailed, UserError, first_line
+from curiax.learner import BatchLearner, Learner, Metrics, make_batch_learner, make_learner
+from curiax.types import LearnerState, Trajectory
 
 
 class Row(NamedTuple):
@@ -26,18 +29,29 @@ class Row(NamedTuple):
 
 def train(config: Config, state: LearnerState | None = None) -> Iterator[Row]:
     """Trains from the start, or goes on from a state, and yields a row after every `config.log_every` updates."""
-    learner = make_learner(config, envs.make(config.env, config.coin_reward))
-    current = initial_state(config) if state is None else state
-    run_interval = jax.jit(lambda state: interval(learner, config.log_every, state))
-    while int(current.num_updates) < config.num_updates:
-        current, metrics = run_interval(current)
-        yield Row(int(current.num_updates), summarise(metrics, config), cell_maps(metrics), current)
+    start = initial_state(config) if state is None else state
+    intervals = host_intervals if envs.on_host(config.env) else compiled_intervals
+    for current, metrics in intervals(config, start):
+        summary = summarise(metrics, config) | found(current.stream)
+        yield Row(int(current.num_updates), summary, cell_maps(metrics), current)
 
 
 def initial_state(config: Config) -> LearnerState:
     """Where a run begins: a function of the config alone."""
+    if envs.on_host(config.env):
+        init = make_host_learner(config).init
+    else:
+        init = make_learner(config, envs.make(config.env, config.coin_reward)).init
+    return jax.jit(init)(jax.random.key(config.seed))
+
+
+def compiled_intervals(config: Config, state: LearnerState) -> Iterator[tuple[LearnerState, Metrics]]:
+    """Environment and learner as one compiled program."""
     learner = make_learner(config, envs.make(config.env, config.coin_reward))
-    return jax.jit(learner.init)(jax.random.key(config.seed))
+    run_interval = jax.jit(lambda state: interval(learner, config.log_every, state))
+    while int(state.num_updates) < config.num_updates:
+        state, metrics = run_interval(state)
+        yield state, metrics
 
 
 def interval(learner: Learner, num_updates: int, state: LearnerState) -> tuple[LearnerState, Metrics]:
@@ -47,8 +61,65 @@ def interval(learner: Learner, num_updates: int, state: LearnerState) -> tuple[L
         return learner.update(state)
 
     state, metrics = jax.lax.scan(body, state, None, length=num_updates)
+    return state, add_up(metrics)
+
+
+def host_intervals(config: Config, state: LearnerState) -> Iterator[tuple[LearnerState, Metrics]]:
+    """The environment on the host: the next batch is collected while the learner updates on the last.
+
+    Batch n is then acted by the policy of before update n − 1: a lag of one batch, and no more. With `config.sync`
+    there is none. Episodes start anew with every call: emulators are no part of a state.
+    """
+    learn = jax.jit(make_host_learner(config).learn)
+    add_up_all = jax.jit(lambda rows: add_up(jax.tree.map(lambda *values: jnp.stack(values), *rows)))
+    begun, end = int(state.num_updates), config.num_updates
+    asked, rows = None, []
+    with Collector(lambda: begin_episodes(config, begun), config.unroll, config.network.belief) as collector:
+        for update in range(begun, end):
+            key, key_rollout, key_learn = jax.random.split(state.key, 3)
+            asked = asked or collector.ask(state.acting, key_rollout)
+            trajectory = wait_for(asked, config, update)
+            ahead = not config.sync and update + 1 < end
+            asked = collector.ask(state.acting, jax.random.split(key, 3)[1]) if ahead else None
+            state, metrics = learn(state._replace(key=key), trajectory, key_learn)
+            rows.append(metrics)
+            if (update + 1) % config.log_every == 0:
+                yield state, add_up_all(rows)
+                rows = []
+
+
+def make_host_learner(config: Config) -> BatchLearner:
+    """A learner that also remembers which rooms there were, over all episodes."""
+    init, learn = make_batch_learner(config, envs.spec_of(config), lambda key: nothing_found())
+
+    def learn_and_remember(
+        state: LearnerState, trajectory: Trajectory, key: PRNGKeyArray
+    ) -> tuple[LearnerState, Metrics]:
+        return learn(state._replace(stream=remember(state.stream, trajectory)), trajectory, key)
+
+    return BatchLearner(init, learn_and_remember)
+
+
+def begin_episodes(config: Config, num_updates: int) -> HostEnvironment:
+    """The environments of a run that begins or goes on, which then meets other chances than before."""
+    seed = np.random.SeedSequence([config.seed, num_updates]).generate_state(1)[0]
+    return envs.make_host(config, config.batch_size, int(seed) % 2**31)
+
+
+def wait_for(asked: "Future[Trajectory]", config: Config, num_updates: int) -> Trajectory:
+    try:
+        return asked.result()
+    except UserError:
+        raise
+    except Exception as error:  # whatever an emulator raises
+        reason = f"{type(error).__name__}: {first_line(error)}"
+        raise EnvironmentFailed(f"{config.env} failed after update {num_updates} ({reason})") from error
+
+
+def add_up(metrics: Metrics) -> Metrics:
+    """Of N updates, up to the first bad one."""
     counted = until_bad(metrics)
-    return state, jax.tree.map(lambda x: jnp.sum(where(counted, x, jnp.zeros_like(x)), axis=0), metrics)
+    return jax.tree.map(lambda x: jnp.sum(where(counted, x, jnp.zeros_like(x)), axis=0), metrics)
 
 
 def until_bad(metrics: Metrics) -> Bool[Array, " N"]:

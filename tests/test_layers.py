@@ -25,6 +25,7 @@ LAYERS = (
     "agent",
     "curiosity",
     "rollout",
+    "collect",
     "learner",
     "dropin",
     "runs",

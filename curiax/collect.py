@@ -1,0 +1,135 @@
+"""(host environment, acting agent, T) → Trajectory: the policy on the device, the environment on the host.
+
+Batches are collected in a thread of their own, so that the learner may update on the last one meanwhile.
+"""
+
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
+
+from curiax.agent.policy import believe_step, sample
+from curiax.envs.base import HostEnvironment, HostStep
+from curiax.types import Agent, Trajectory
+
+NUM_ROOMS = 2**16  # a room's number is that of two bytes
+
+
+class HostActor(NamedTuple):
+    """B streams on the host and what the acting network remembers of them."""
+
+    step: HostStep
+    belief: Float[Array, "B D"]
+    previous_action: Int[Array, " B"]
+
+
+def host_actor_init(env: HostEnvironment, belief_size: int) -> HostActor:
+    """Starts B episodes."""
+    step = env.reset()
+    batch_size = len(step.first)
+    return HostActor(step, jnp.zeros((batch_size, belief_size)), jnp.zeros(batch_size, jnp.int32))
+
+
+@jax.jit
+def act(
+    agent: Agent,
+    belief: Float[Array, "B D"],
+    obs: Shaped[Array, "B *obs"],
+    previous_action: Int[Array, " B"],
+    first: Bool[Array, " B"],
+    gumbel: Float[Array, "B A"],
+) -> tuple[Array, Array, Array]:
+    """Belief, logits and sampled action: one call of the device per step."""
+    belief = believe_step(agent, belief, obs, previous_action, first)
+    logits = agent.policy(belief)
+    return belief, logits, sample(logits, gumbel)
+
+
+def host_rollout(
+    env: HostEnvironment, agent: Agent, actor: HostActor, num_steps: int, key: PRNGKeyArray
+) -> tuple[HostActor, Trajectory]:
+    """T steps of every stream, as `rollout` takes them. Observations keep their dtype: bytes stay bytes."""
+    step, belief, action = start = actor
+    _, key_act = jax.random.split(key)
+    gumbel = np.asarray(jax.random.gumbel(key_act, (num_steps, len(step.first), env.spec.num_actions)))
+    obs = np.empty((num_steps + 1, *step.obs.shape), step.obs.dtype)
+    obs[0] = step.obs
+    steps, actions, logits = [step._replace(obs=())], [], []
+    for t in range(num_steps):
+        belief, logit, action = act(agent, belief, obs[t], action, step.first, gumbel[t])
+        step = env.step(np.asarray(action))
+        obs[t + 1] = step.obs
+        steps.append(step._replace(obs=()))
+        actions.append(action)
+        logits.append(logit)
+    after = jax.tree.map(lambda *parts: np.stack(parts), *steps[1:])
+    return HostActor(step, belief, action), Trajectory(
+        obs=jnp.asarray(obs),
+        first=jnp.asarray(np.concatenate([start.step.first[None], after.first])),
+        last=jnp.asarray(np.concatenate([start.step.last[None], after.last])),
+        action=jnp.stack(actions),
+        logits=jnp.stack(logits),
+        reward=jnp.asarray(after.reward),
+        terminated=jnp.asarray(after.terminated),
+        belief=start.belief,
+        previous_action=start.previous_action,
+        info=jax.tree.map(jnp.asarray, after.info),
+        episode=jax.tree.map(jnp.asarray, after.episode),
+    )
+
+
+class Found(NamedTuple):
+    """What a run has come across, over all its episodes."""
+
+    rooms: Bool[Array, " R"]
+
+
+def nothing_found() -> Found:
+    return Found(rooms=jnp.zeros(NUM_ROOMS, bool))
+
+
+def remember(found: Found, trajectory: Trajectory) -> Found:
+    """Adds the rooms of a batch, where the environment has rooms."""
+    if "room" not in trajectory.info:
+        return found
+    return Found(found.rooms.at[trajectory.info["room"] % NUM_ROOMS].max(trajectory.valid))
+
+
+def found(stream: Any) -> dict[str, float]:
+    """As metrics: of a run on the host, whose environment has rooms."""
+    count = int(stream.rooms.sum()) if isinstance(stream, Found) else 0
+    return {"rooms_found": float(count)} if count else {}
+
+
+class Collector:
+    """Collects batches, one after the other, in a thread of its own."""
+
+    def __init__(self, make_env: Callable[[], HostEnvironment], num_steps: int, belief_size: int):
+        self._make_env, self._num_steps, self._belief_size = make_env, num_steps, belief_size
+        self._env: HostEnvironment | None = None
+        self._actor: HostActor | None = None
+        self._thread = ThreadPoolExecutor(1, "collector")
+
+    def ask(self, agent: Agent, key: PRNGKeyArray) -> "Future[Trajectory]":
+        """The next batch, acted by this agent. It need not be ready."""
+        return self._thread.submit(self._collect, agent, key)
+
+    def _collect(self, agent: Agent, key: PRNGKeyArray) -> Trajectory:
+        if self._env is None:  # made where it is used: emulators may belong to a thread
+            self._env = self._make_env()
+            self._actor = host_actor_init(self._env, self._belief_size)
+        assert self._actor is not None
+        self._actor, trajectory = host_rollout(self._env, agent, self._actor, self._num_steps, key)
+        return trajectory
+
+    def __enter__(self) -> "Collector":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._thread.shutdown(cancel_futures=True)  # waits for the batch under way
+        if self._env is not None:
+            self._env.close()
