@@ -41,9 +41,11 @@ def twin_of(game, seed):
 @pytest.mark.parametrize("noise", ["none", "persistive", "patches"])
 def test_atari_conforms(noise):
     options = AtariOptions(noise=noise, frame_limit=40, sticky=0.1)
-    done = check(lambda batch_size, seed: atari.make("montezuma_revenge", batch_size, options, seed), num_steps=34)
+    done = check(
+        lambda batch_size, seed: atari.make("montezuma_revenge", batch_size, options, seed), num_steps=34, batch_size=2
+    )
     assert done.step.obs.dtype == np.uint8
-    assert np.sum(done.step.last, axis=0).tolist() == [3, 3, 3]
+    assert np.sum(done.step.last, axis=0).tolist() == [3, 3]
 
 
 def test_the_final_observation_of_a_truncated_episode_is_that_of_an_emulator_that_goes_on():
@@ -112,19 +114,19 @@ def test_rewards_are_the_games_own():
 
 
 def test_an_episode_starts_after_no_ops_by_chance():
-    def starts(noops):
-        return len(np.unique(play("freeway", [], batch_size=8, noops=noops)[0].obs, axis=0))
+    def starts(batch_size, noops):
+        return len(np.unique(play("freeway", [], batch_size, noops=noops)[0].obs, axis=0))
 
-    assert starts(0) == 1
-    assert starts(30) > 4
+    assert starts(2, noops=0) == 1
+    assert starts(8, noops=30) > 4
 
 
 def test_sticky_actions_make_the_same_actions_lead_elsewhere():
-    def ends(sticky):
-        return len(np.unique(play("freeway", [1] * 10, batch_size=4, noops=0, sticky=sticky)[-1].obs, axis=0))
+    def ends(batch_size, sticky):
+        return len(np.unique(play("freeway", [1] * 10, batch_size, noops=0, sticky=sticky)[-1].obs, axis=0))
 
-    assert ends(0.0) == 1
-    assert ends(0.5) > 2
+    assert ends(2, sticky=0.0) == 1
+    assert ends(4, sticky=0.5) > 2
 
 
 def test_streams_of_neighbouring_seeds_share_no_emulator():
@@ -143,11 +145,11 @@ def test_actions_are_those_the_game_knows_or_all():
 
 @pytest.mark.slow
 def test_the_table_of_actions_has_as_many_as_the_emulator_knows():
-    """Which they are was read from the emulator by ale-py 0.12, for every game."""
+    """For the paper's games and one game of each row; which actions they are was read by ale-py 0.12, for every game."""
     from envpool.atari.registration import atari_game_list
 
-    assert set(" ".join(atari.MINIMAL).split()) | set(atari.ABOUT) <= set(atari_game_list)
-    for game in atari_game_list:
+    assert set(" ".join(atari.MINIMAL).split()) <= set(atari_game_list)
+    for game in {games.split()[0] for games in atari.MINIMAL} | set(atari.ABOUT):
         spec = envpool.make_spec("".join(word.capitalize() for word in game.split("_")) + "-v5")
         assert len(atari.actions_of(game, AtariOptions())) == spec.action_space.n, game
 
