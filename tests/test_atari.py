@@ -145,7 +145,7 @@ def test_actions_are_those_the_game_knows_or_all():
 
 @pytest.mark.slow
 def test_the_table_of_actions_has_as_many_as_the_emulator_knows():
-    """For the paper's games and one game of each row; which actions they are was read by ale-py 0.12, for every game."""
+    """For the paper's games and one of each row; which actions they are was read by ale-py 0.12, for every game."""
     from envpool.atari.registration import atari_game_list
 
     assert set(" ".join(atari.MINIMAL).split()) <= set(atari_game_list)

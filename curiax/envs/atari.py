@@ -111,6 +111,7 @@ def make_pool(game: str, batch_size: int, options: AtariOptions, seed: int) -> A
         frame_skip=FRAME_SKIP,
         img_height=FRAME[0],
         img_width=FRAME[1],
+        use_inter_area_resize=True,
         gray_scale=True,
         noop_max=max(options.noops, 1),  # EnvPool plays one at least
         max_episode_steps=options.frame_limit // FRAME_SKIP,
