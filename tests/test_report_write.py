@@ -7,7 +7,7 @@ from curiax.cli import main
 from curiax.report.write import write_report
 
 ROWS = 3
-FILES = {"report.html", "figure.png", "figure.svg", "scores.csv", "curves.csv"}
+FILES = {"report.html", "figure.png", "figure.svg", "losses.png", "scores.csv", "curves.csv"}
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """From runs to numbers: final scores, intervals over seeds, curves on one grid."""
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -15,7 +16,12 @@ REACHED = 0.5  # a tracker counts as reached once this share of the episodes of 
 CONFIDENCE = 0.95
 TRACKERS = tuple(f"tracker_{number}" for number in (1, 2, 3, 4))
 NO_BOUNDS = (-np.inf, np.inf)
-RANGES = {"trackers": (0.0, 4.0), "noise_dwell": (0.0, 1.0)}  # what a value can be; intervals are cut to it
+POSITIVE = ("prediction_error", "reconstruction_error", "hindsight_only_error", "target_variance")
+RANGES = {  # what a value can be; intervals are cut to it
+    "trackers": (0.0, 4.0),
+    "noise_dwell": (0.0, 1.0),
+    "entropy": (0.0, math.log(5)),
+} | {name: (0.0, math.inf) for name in POSITIVE}
 CURVES = (
     "trackers",
     "noise_dwell",

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from curiax.errors import UserError
-from curiax.report.figure import draw_figure
+from curiax.report.figure import draw_figure, draw_losses
 from curiax.report.films import shoot, write_gif
 from curiax.report.page import write_page
 from curiax.report.read import Study, read_study
@@ -15,7 +15,7 @@ DUEL = ("on-demand", ("byol-explore", "byol-hindsight"))  # the pair that the GI
 
 
 def write_report(directory: Path, out: Path, with_films: bool, tell: Callable[[str], None]) -> Path:
-    """Writes report.html, figure.png, figure.svg, scores.csv, curves.csv and film.gif; returns the page."""
+    """Writes report.html, figure.png, figure.svg, losses.png, scores.csv, curves.csv and film.gif; returns the page."""
     study = read_study(directory)
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -28,6 +28,7 @@ def _write(study: Study, out: Path, with_films: bool, tell: Callable[[str], None
     write_scores(out / "scores.csv", all_scores(study))
     write_curves(study, out / "curves.csv")
     draw_figure(study, [out / "figure.png", out / "figure.svg"])
+    draw_losses(study, [out / "losses.png"])
     films, notes = shoot(study, tell) if with_films else ({}, ["Films were not asked for."])
     setting, methods = DUEL
     duel = {method: films[setting, method] for method in methods if (setting, method) in films}
