@@ -20,7 +20,7 @@ POSITIVE = ("prediction_error", "reconstruction_error", "hindsight_only_error", 
 RANGES = {  # what a value can be; intervals are cut to it
     "trackers": (0.0, 4.0),
     "noise_dwell": (0.0, 1.0),
-    "entropy": (0.0, math.log(5)),
+    "entropy": (0.0, math.inf),
 } | {name: (0.0, math.inf) for name in POSITIVE}
 CURVES = (
     "trackers",
