@@ -136,7 +136,8 @@ def load(game: str) -> ModuleType:
     except ImportError as error:
         raise UserError("Atari games need EnvPool, which is not here: pip install 'curiax[atari]'") from error
     if game not in atari_game_list:
-        raise UserError(unknown_name("environment", f"atari/{game}", [f"atari/{name}" for name in atari_game_list]))
+        listed = [*(f"atari/{name}" for name in ABOUT), f"and {len(atari_game_list) - len(ABOUT)} more games by name"]
+        raise UserError(unknown_name("environment", f"atari/{game}", map("atari/{}".format, atari_game_list), listed))
     return envpool
 
 
