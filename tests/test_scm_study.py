@@ -10,15 +10,18 @@ import pytest
 from rich.console import Console
 
 from curiax import curiosity as curiosities
+from curiax.agent.networks import concatenate
 from curiax.cli import main
 from curiax.curiosity import METHODS as TABLE_1
+from curiax.curiosity.hindsight import innovate
+from curiax.curiosity.predict import open_loop
 from curiax.curiosity.representations import REPRESENTATIONS
 from curiax.envs import scm
 from curiax.errors import UserError
 from curiax.studies import scm as study
-from curiax.studies import scm_run
+from curiax.studies import scm_probe, scm_run
 from curiax.studies.scm_figure import draw
-from curiax.studies.scm_probe import Seen, hindsight_vector, leak_nats, look, noise_in_z
+from curiax.studies.scm_probe import Seen, hindsight_vector, leak_nats, noise_in_z
 from curiax.studies.scm_table import (
     LIT,
     METHODS,
@@ -35,12 +38,27 @@ from curiax.studies.scm_table import (
 
 SPEC = scm.make("state").spec._replace(name="scm")
 KIND = jax.tree.map(jnp.array, scm.KINDS["state"])
-SMALL = dataclasses.replace(study.CONFIG, batch_size=4, curiosity="pixel+hindsight")
+SMALL = dataclasses.replace(
+    study.CONFIG,
+    batch_size=4,
+    curiosity="pixel+hindsight",
+    network=dataclasses.replace(study.CONFIG.network, encoder_hidden=(), feature_hidden=()),
+    world=dataclasses.replace(study.CONFIG.world, hidden=(16,)),
+)
+QUICK = {"xla_backend_optimization_level": 0}  # compiling these programs is what costs, not running them
+for module, name in ((study, "stream"), (study, "learn"), (scm_probe, "look")):
+    function = getattr(module, name).__wrapped__
+    setattr(module, name, jax.jit(function, static_argnums=(0, 1), compiler_options=QUICK))
 
 
 @pytest.fixture(scope="module")
 def walked():
     return study.stream(SMALL, 6, KIND, jnp.array(True), jax.random.key(0))
+
+
+@pytest.fixture(scope="module")
+def started():
+    return jax.jit(lambda key: study.start(SMALL, SPEC, key), compiler_options=QUICK)(jax.random.key(0))
 
 
 def test_every_transition_is_in_one_class_or_has_both_noise_and_novelty(walked):
@@ -61,17 +79,21 @@ def test_streams_go_on_from_one_update_to_the_next(walked):
     np.testing.assert_array_equal(walked.obs[:-1, -1], walked.obs[1:, 0])
 
 
-def test_learning_lowers_the_error(walked):
-    state = study.start(SMALL, SPEC, jax.random.key(0))
+def test_learning_lowers_the_error(walked, started):
     again = jax.tree.map(lambda x: jnp.concatenate([x] * 10), walked)
-    _, paid = study.learn(SMALL, SPEC, state, again)
+    _, paid = study.learn(SMALL, SPEC, started, again)
     assert np.all(paid.total[-6:].sum(axis=0) < 0.5 * paid.total[:6].sum(axis=0))
 
 
-def test_the_vector_that_is_probed_is_the_one_that_is_paid_with(walked):
+def test_the_vector_that_is_probed_is_the_one_that_is_paid_with(walked, started):
     """Its reconstruction gives the measure's own error."""
     trajectory = jax.tree.map(lambda x: x[0], walked)
-    state, key = study.start(SMALL, SPEC, jax.random.key(0)), jax.random.key(1)
+    error, expected = jax.jit(both_errors, compiler_options=QUICK)(started, trajectory, jax.random.key(1))
+    np.testing.assert_allclose(error, expected, rtol=1e-4)
+
+
+def both_errors(state, trajectory, key):
+    """By way of the probes' z, and by the measure itself."""
     experience = study.experience_of(state.params, state.belief, trajectory)
     params = state.params.curiosity
     output = curiosities.make(SMALL, SPEC).score(params, state.params.critic, state.targets, experience, key)
@@ -79,22 +101,18 @@ def test_the_vector_that_is_probed_is_the_one_that_is_paid_with(walked):
     represented = representation.represent(params[0], state.targets, experience)
     key_noise = jax.random.split(key, 3)[0]
     error = scm_error(params[1], represented, experience.valid, representation.distance, key_noise)
-    np.testing.assert_allclose(jnp.where(experience.valid, error, 0.0), output.error, rtol=1e-4)
+    return jnp.where(experience.valid, error, 0.0), output.error
 
 
 def scm_error(params, represented, valid, distance, key):
-    from curiax.agent.networks import concatenate
-    from curiax.curiosity.hindsight import innovate
-    from curiax.curiosity.predict import open_loop
-
     loop = open_loop(params["core"], represented, valid, 1)
     expected, _, scale = innovate(params["predictor"], loop, distance)
     z = hindsight_vector(SMALL, params, represented, valid, distance, key)
     return distance(loop.target, expected + scale * params["reconstructor"](concatenate(loop.after, z[None])))[0]
 
 
-def test_probes_see_as_many_vectors_as_there_were_transitions(walked):
-    seen = look(SMALL, SPEC, study.start(SMALL, SPEC, jax.random.key(0)), walked)
+def test_probes_see_as_many_vectors_as_there_were_transitions(walked, started):
+    seen = scm_probe.look(SMALL, SPEC, started, walked)
     assert seen.z.shape == (6 * SMALL.unroll * SMALL.batch_size, SMALL.world.latent)
     np.testing.assert_array_equal(seen.valid, ~np.asarray(walked.last)[:, :-1].ravel())
 
@@ -126,7 +144,8 @@ def test_every_method_of_table_1_is_measured():
         ("byol-hindsight", "byol-explore"),
         ("icm+hindsight", "icm"),
         ("icm", "icm"),
-        ("emi", "emi+predict"),
+        ("emi", None),
+        ("emi+hindsight", "emi+predict"),
         ("ama", "pixel+predict"),
         ("random+hindsight", "random+predict"),
         ("rnd", None),

@@ -30,7 +30,7 @@ CLASSES = ("ordinary", "noise", "novelty")
 CONFIG = dataclasses.replace(
     LAPTOP,
     unroll=8,
-    learning_rate=1e-3,
+    learning_rate=3e-3,
     network=dataclasses.replace(
         LAPTOP.network, encoder_hidden=(64,), feature_hidden=(64,), embedding=32, belief=32, action_embedding=8
     ),
@@ -42,8 +42,7 @@ CONFIG = dataclasses.replace(
         blur=0.2,
         relative=True,
         reconstruction_weight=0.5,
-        hindsight_speed=3.0,
-        critic_speed=3.0,
+        hindsight_speed=1.0,
         warm_up=0,
     ),
 )

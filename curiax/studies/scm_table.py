@@ -69,9 +69,10 @@ Found = Mapping[tuple[str, str, int], Measured]  # kind, method, seed
 
 
 def reference_of(method: str) -> str | None:
-    """The prediction error of the same representation; None for RND and DORA, which have their own targets."""
-    representation = resolve(method).split("+")[0]
-    if representation in ("rnd", "dora"):
+    """The prediction error of the same representation; None for RND, DORA and EMI, whose rewards are in units of
+    their own."""
+    representation, _, measure = resolve(method).partition("+")
+    if not measure:
         return None
     return PREDICTORS.get(representation, f"{representation}+predict")
 
@@ -91,8 +92,8 @@ def num_unlearned(reference: Measured) -> int:
 
 
 def make_row(method: str, kind: str, seed: int, measured: Measured, reference: Measured | None) -> Row:
-    """Both ratios are to the prediction error of the same representation on the same transitions; RND's and DORA's
-    are to their own reward for everything at the very beginning."""
+    """Both ratios are to the prediction error of the same representation on the same transitions; RND's, DORA's
+    and EMI's are to their own reward for everything at the very beginning."""
     end, unlearned = len(measured.total), num_unlearned(reference or measured)
     noise, novelty = mean(measured, NOISE, end - LAST, end), mean(measured, NOVELTY, LIT, LIT + unlearned)
     if reference is None:
