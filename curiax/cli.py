@@ -14,8 +14,9 @@ from typing import Annotated, TypeVar
 import tyro
 from rich.console import Console
 
-from curiax.config import PRESETS, Config, validate
+from curiax.config import Config, validate
 from curiax.errors import UserError
+from curiax.presets import preset_for, preset_of
 from curiax.suggest import unknown_name
 
 Command = TypeVar("Command")
@@ -159,20 +160,16 @@ def one_line(boxed: str) -> str:
     return re.sub(rf"^({titles}) (?=\S)", "", words)
 
 
-def preset_of(args: list[str]) -> Config:
-    """The preset decides the defaults, so it is read before everything else."""
-    for position, arg in enumerate(args):
-        name, equals, value = arg.partition("=")
-        if name == "--preset":
-            value = value if equals else (args[position + 1] if position + 1 < len(args) else "")
-            if value not in PRESETS:
-                raise UserError(unknown_name("--preset", value, PRESETS))
-            return PRESETS[value]
-    return PRESETS["laptop"]
+def parse_train(args: list[str]) -> TrainCommand:
+    """Read twice where the environment has presets of its own: it may stand anywhere among the options."""
+    default = preset_of(args)
+    command = parse(TrainCommand, args, "train", TrainCommand(default))
+    own = preset_for(command.config.preset, command.config.env)
+    return command if own == default else parse(TrainCommand, args, "train", TrainCommand(own))
 
 
 def train_command(args: list[str], console: Console) -> int:
-    command = parse(TrainCommand, args, "train", TrainCommand(preset_of(args)))
+    command = parse_train(args)
     config = validate(command.config)
     from curiax import curiosity, envs
     from curiax.program import run_training

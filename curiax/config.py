@@ -113,6 +113,7 @@ RANGES: dict[str, tuple[float, float, bool]] = {
     "log_every": (1, 2**20, True),
     "checkpoint_every": (1, float("inf"), True),
     "keep_checkpoints": (2, 1000, True),
+    "network.patch": (1, 2**10, True),
     "network.embedding": (1, 2**16, True),
     "network.encoder_speed": (0, float("inf"), True),
     "network.action_embedding": (1, 2**16, True),

@@ -12,6 +12,8 @@ class NetworkConfig:
 
     encoder_hidden: tuple[int, ...] = ()
     """hidden layers of the encoder ω; none makes it linear"""
+    patch: int = 1
+    """side of the square patches that an image is cut into before all else; 1 keeps its pixels"""
     channels: tuple[int, ...] = (16, 32, 32)
     """the encoder's units, where observations are images, and the channels of each"""
     image_hidden: tuple[int, ...] = ()

@@ -19,6 +19,7 @@ LAYERS = (
     "types",
     "parts",
     "config",
+    "presets",
     "options",
     "spaces",
     "envs",

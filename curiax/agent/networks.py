@@ -7,6 +7,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, Shaped
 
+from curiax.agent.convolve import convolve, max_pool
+
 
 class Linear(eqx.Module):
     """x W + b. Kept as [in, out], so that any leading axes go into one matrix product."""
@@ -133,9 +135,7 @@ class Convolution(eqx.Module):
         self.bias = jnp.zeros(num_out)
 
     def __call__(self, x: Float[Array, "n h w i"]) -> Float[Array, "n h w o"]:
-        layout = ("NHWC", "HWIO", "NHWC")
-        y = jax.lax.conv_general_dilated(x, self.weight, (1, 1), "SAME", dimension_numbers=layout)
-        return add_bias(y, self.bias)
+        return add_bias(convolve(x, self.weight), self.bias)
 
 
 class GroupNorm(eqx.Module):
@@ -179,13 +179,16 @@ class ImageUnit(eqx.Module):
 class ImageEncoder(eqx.Module):
     """ω for images (Guo et al., 2022; the residual network of Espeholt et al., 2018): units, ReLU, flatten, linear.
 
-    Images keep their own dtype until here: grey values of one byte are a quarter of the memory.
+    Images keep their own dtype until here: grey values of one byte are a quarter of the memory. With patches, a linear
+    layer makes a pixel of each, and the units have so much less to do.
     """
 
+    patches: Linear | None
     units: tuple[ImageUnit, ...]
     head: MLP
     observation_shape: tuple[int, ...] = eqx.field(static=True)
     scale: float = eqx.field(static=True)  # divides the observations
+    patch: int = eqx.field(static=True)  # side of a patch
 
     def __init__(
         self,
@@ -195,33 +198,40 @@ class ImageEncoder(eqx.Module):
         size: int,
         key: PRNGKeyArray,
         scale: float = 1.0,
+        patch: int = 1,
     ):
         height, width, num_in = (*observation_shape, 1)[:3]
         key_head, *keys = jax.random.split(key, 1 + len(channels))
+        self.patches = None
+        if patch > 1:
+            self.patches = Linear(patch**2 * num_in, channels[0], jax.random.fold_in(key, patch))
+            height, width, num_in = -(-height // patch), -(-width // patch), channels[0]
         sizes = zip((num_in, *channels[:-1]), channels, keys, strict=True)
         self.units = tuple(ImageUnit(i, o, k) for i, o, k in sizes)
         for _ in channels:
             height, width = (height + 1) // 2, (width + 1) // 2
         self.head = MLP(height * width * channels[-1], hidden, size, key_head)
-        self.observation_shape, self.scale = observation_shape, scale
+        self.observation_shape, self.scale, self.patch = observation_shape, scale, patch
 
     def __call__(self, obs: Shaped[Array, "*batch_obs"]) -> Float[Array, "*batch e"]:
         batch_shape = obs.shape[: obs.ndim - len(self.observation_shape)]
-        x = obs.reshape(-1, *(*self.observation_shape, 1)[:3]).astype(jnp.float32) / self.scale
+        x = obs.reshape(-1, *(*self.observation_shape, 1)[:3])
+        if self.patches is None:
+            x = x.astype(jnp.float32) / self.scale
+        else:
+            x = jax.nn.relu(self.patches(cut(x, self.patch).astype(jnp.float32) / self.scale))
         for unit in self.units:
             x = unit(x)
         return self.head(jax.nn.relu(x).reshape(*batch_shape, -1))
 
 
-def max_pool(x: Float[Array, "n h w c"], axis: int) -> Float[Array, "n h2 w2 c"]:
-    """Of three neighbours along one axis, stride 2. Shifted slices: XLA's own pooling has a slow gradient on a CPU."""
-    length = x.shape[axis]
-    padding = [(0, 0)] * 4
-    padding[axis] = (1, length % 2)  # an odd length has its last neighbour outside too
-    padded = jnp.pad(x, padding, constant_values=-jnp.inf)
-    span = length - 1 + length % 2
-    slices = [jax.lax.slice_in_dim(padded, start, start + span, 2, axis) for start in range(3)]
-    return jnp.maximum(jnp.maximum(slices[0], slices[1]), slices[2])
+def cut(x: Shaped[Array, "n h w c"], patch: int) -> Shaped[Array, "n h2 w2 d"]:
+    """Squares of `patch` × `patch` pixels, each as one vector; zeros where the last ones reach over the edge."""
+    n, height, width, channels = x.shape
+    x = jnp.pad(x, ((0, 0), (0, -height % patch), (0, -width % patch), (0, 0)))
+    rows, columns = x.shape[1] // patch, x.shape[2] // patch
+    squares = x.reshape(n, rows, patch, columns, patch, channels).transpose(0, 1, 3, 2, 4, 5)
+    return squares.reshape(n, rows, columns, -1)
 
 
 def lecun_uniform(key: PRNGKeyArray, num_in: int, num_out: int) -> Float[Array, "i o"]:

@@ -17,7 +17,7 @@ SMALLEST_IMAGE = 16  # pixels along the shorter side; what is smaller is read as
 def make_encoder(config: NetworkConfig, spec: EnvSpec, key: PRNGKeyArray) -> VectorEncoder | ImageEncoder:
     shape, scale = spec.observation_shape, spec.observation_scale
     if is_image(shape):
-        return ImageEncoder(shape, config.channels, config.image_hidden, config.embedding, key, scale)
+        return ImageEncoder(shape, config.channels, config.image_hidden, config.embedding, key, scale, config.patch)
     return VectorEncoder(shape, config.encoder_hidden, config.embedding, key, scale)
 
 

@@ -1,0 +1,45 @@
+"""The presets of each family of environments: the one place where sizes depend on the family."""
+
+from dataclasses import replace
+
+from curiax.config import LAPTOP, PAPER, PRESETS, Config
+from curiax.errors import UserError
+from curiax.suggest import unknown_name
+
+# One frame of 84×84 is 21×21 patches of 4×4 pixels, and two small units read these. H = 8 as in the paper.
+ATARI_LAPTOP = replace(
+    LAPTOP,
+    env_steps=2_000_000,
+    log_every=5,
+    checkpoint_every=100,
+    network=replace(LAPTOP.network, patch=4, channels=(16, 32), embedding=128, encoder_speed=1.0, belief=128),
+    world=replace(LAPTOP.world, horizon=8),
+)
+
+# Appendix C: as in the maze but for the horizon; 3 M learner steps.
+ATARI_PAPER = replace(
+    PAPER,
+    env_steps=3_000_000 * 32 * 128,
+    log_every=5,
+    network=replace(PAPER.network, patch=1, channels=(16, 32, 32), image_hidden=()),
+    world=replace(PAPER.world, horizon=8),
+)
+
+FAMILIES = {"atari": {"laptop": ATARI_LAPTOP, "paper": ATARI_PAPER}}
+
+
+def preset_for(name: str, env: str) -> Config:
+    """The preset of that name for an environment; its other fields are as in the preset."""
+    return FAMILIES.get(env.partition("/")[0], PRESETS)[name]
+
+
+def preset_of(args: list[str]) -> Config:
+    """The preset that a command line names. It decides the defaults, so it is read before everything else."""
+    for position, arg in enumerate(args):
+        name, equals, value = arg.partition("=")
+        if name == "--preset":
+            value = value if equals else (args[position + 1] if position + 1 < len(args) else "")
+            if value not in PRESETS:
+                raise UserError(unknown_name("--preset", value, PRESETS))
+            return PRESETS[value]
+    return PRESETS["laptop"]
