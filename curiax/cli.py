@@ -187,7 +187,7 @@ def study_command(args: list[str], console: Console) -> int:
     from curiax.studies.run import make_plan, run_study
 
     if command.study in MEASURED:
-        return scm_study(command, rest, console)
+        return {"scm": scm_study, "patches": patches_study}[command.study](command, rest, console)
     if command.study not in STUDIES:
         raise UserError(unknown_name("study", command.study, STUDIES | MEASURED))
     default = dataclasses.replace(preset_of(rest), **STUDIES[command.study].fields)
@@ -211,6 +211,15 @@ def scm_study(command: StudyCommand, rest: list[str], console: Console) -> int:
         raise UserError("environment, method and seed are the study's: choose with --only and --seeds")
     use_compilation_cache()
     return run(config, command.only, command.seeds or SEEDS, command.out or Path("runs/scm"), command.dry_run, console)
+
+
+def patches_study(command: StudyCommand, rest: list[str], console: Console) -> int:
+    from curiax.studies.patches import CONFIG, Amount
+    from curiax.studies.patches_run import check, run
+
+    config = check(validate(parse(Config, rest, "study", CONFIG)), command.only, command.seeds, command.jobs)
+    use_compilation_cache()
+    return run(config, Amount(), command.out or Path("runs/patches"), command.dry_run, console)
 
 
 def evaluate_command(args: list[str], console: Console) -> int:

@@ -1,0 +1,152 @@
+"""`curiax study patches`: records a game, learns the world model and the functions, writes table and picture."""
+
+import dataclasses
+import json
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+from rich.console import Console
+from rich.table import Table
+
+from curiax.config import Config, to_dict, validate
+from curiax.envs import atari
+from curiax.errors import UserError
+from curiax.runs import write_atomically
+from curiax.studies.patches import (
+    CONFIG,
+    NUM_FRAMES,
+    STRIP,
+    Amount,
+    Recording,
+    State,
+    learn,
+    record,
+    split,
+    start,
+    views,
+)
+from curiax.studies.patches_functions import Row, batches, fit_readouts, make_rows, outputs, tell_all
+
+CHUNK = 100  # updates that run as one compiled program
+NUM_DRAWN = 4  # transitions in the picture
+
+
+class Result(NamedTuple):
+    rows: list[Row]
+    before: np.ndarray  # o_t, held out
+    target: np.ndarray  # o_{t+1}
+    guesses: np.ndarray  # functions first
+    actions: Int[np.ndarray, " n"]
+    measured: dict[str, float]
+
+
+def check(config: Config, only: Sequence[str], seeds: Sequence[int] | None, jobs: int | None) -> Config:
+    """Before anything is recorded."""
+    game = config.env.removeprefix("atari/")
+    if only or jobs is not None:
+        raise UserError("--only and --jobs: the study patches is one run in one process")
+    if seeds is not None and len(seeds) != 1:
+        raise UserError("--seeds: the study patches is one run; give one seed")
+    if game == config.env:
+        raise UserError(f"{config.env}: the study patches is of a game of Atari, such as atari/montezuma_revenge")
+    if config.atari.noise != "patches" or config.curiosity != CONFIG.curiosity:
+        raise UserError(f"noise and method are the study's: patches, {CONFIG.curiosity}")
+    if config.world.hindsight == "direct" and config.world.side_share == 0:
+        raise UserError("--world.side-share 0: the study needs a predictor beside direct hindsight")
+    atari.load(game)
+    return config if seeds is None else validate(dataclasses.replace(config, seed=seeds[0]))
+
+
+def study(config: Config, amount: Amount, recording: Recording, say: Callable[[str], None]) -> Result:
+    """World model first; then, with z as it is, the functions trained afresh; then errors on held-out episodes."""
+    num_actions = atari.spec_of(config.env.removeprefix("atari/"), config.atari).num_actions
+    known, held_out = split(recording, amount.held_out)
+    seen = views(recording, known)
+    key_learn, key_known, key_fit, key_held_out = jax.random.split(jax.random.key(config.seed), 4)
+    state = start(config, num_actions, seen.mean.shape[0], amount.updates)
+    generator, metrics = np.random.default_rng(config.seed), {}
+    for done in range(0, amount.updates, CHUNK):
+        rows = generator.choice(known, (min(CHUNK, amount.updates - done), config.batch_size))
+        key = jax.random.fold_in(key_learn, done)
+        state, metrics = learn(config, amount.updates, seen, state, jnp.array(rows), key)
+        say(f"{done + len(rows):>6} updates  " + "  ".join(f"{k} {float(v.mean()):.4f}" for k, v in metrics.items()))
+
+    order = batches(generator.permutation(known), config.batch_size)
+    told = tell_all(config, state.params, seen, order, key_known)
+    readouts = fit_readouts(config, num_actions, amount.readout_updates, seen, order.reshape(-1), told.z, key_fit)
+    order = batches(generator.permutation(held_out), config.batch_size)
+    guesses, target = outputs(config, num_actions, state, readouts, seen, order, key_held_out)
+    return make_result(config, recording, state, np.asarray(order).ravel(), guesses, target, metrics)
+
+
+def make_result(
+    config: Config,
+    recording: Recording,
+    state: State,
+    rows: Int[np.ndarray, " n"],
+    guesses: Float[Array, "functions n p"],
+    target: Float[Array, "n p"],
+    metrics: dict[str, Array],
+) -> Result:
+    height, width = recording.frames.shape[1:]
+    before = recording.frames[rows]
+    framed_guesses = np.asarray(guesses).reshape(-1, len(rows), height, width)
+    framed_target = np.asarray(target).reshape(-1, height, width)
+    copied = np.square(before.astype(np.float32) - framed_target)
+    measured = {
+        "copy_strip_error": float(copied[:, -STRIP:].mean()),  # of o_t as a guess of o_{t+1}
+        "copy_rest_error": float(copied[:, :-STRIP].mean()),
+        "contrastive_value": float(metrics["contrastive_value"].mean()),  # nats, over the last updates
+        "held_out_transitions": len(rows),
+    }
+    table = make_rows(framed_guesses, framed_target, STRIP)
+    return Result(table, before, framed_target, framed_guesses, recording.action[rows], measured)
+
+
+def run(config: Config, amount: Amount, directory: Path, dry_run: bool, console: Console) -> int:
+    say = lambda text: console.print(text, highlight=False, markup=False)  # noqa: E731
+    say(f"{config.env}: {amount.steps:,} steps of {amount.emulators} emulators, {amount.held_out} of them held out;")
+    say(f"{amount.updates:,} updates on states of {NUM_FRAMES} frames, kept in {directory}")
+    if dry_run:
+        return 0
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"--out {directory}: cannot be written: {error.strerror}") from None
+    began, used = time.monotonic(), time.process_time()
+    recording = record(config, amount)
+    say(f"recorded after {time.monotonic() - began:.0f} s")
+    result = study(config, amount, recording, say)
+    seconds = {"wall_seconds": time.monotonic() - began, "cpu_seconds": time.process_time() - used}
+    write(directory, config, amount, result, seconds)
+    show(console, result.rows)
+    say(f"open {directory / 'patches.png'}")
+    return 0
+
+
+def write(directory: Path, config: Config, amount: Amount, result: Result, seconds: dict[str, float]) -> None:
+    from curiax.studies.patches_figure import draw
+
+    lines = [
+        ",".join(Row._fields),
+        *(f"{row.function},{row.strip_error:.4f},{row.rest_error:.4f}" for row in result.rows),
+    ]
+    write_atomically(directory / "table.csv", "\n".join(lines) + "\n")
+    settings = {"config": to_dict(config), "amount": amount._asdict(), "measured": result.measured | seconds}
+    write_atomically(directory / "settings.json", json.dumps(settings, indent=1) + "\n")
+    drawn = np.linspace(0, len(result.target) - 1, NUM_DRAWN).astype(int)  # they are in random order
+    before, target, guesses = result.before[drawn], result.target[drawn], result.guesses[:, drawn]
+    draw(directory / "patches.png", before, target, guesses, result.actions[drawn].tolist())
+
+
+def show(console: Console, rows: list[Row]) -> None:
+    table = Table("function", "error in the strip", "error in the rest")
+    for row in rows:
+        table.add_row(row.function, f"{row.strip_error:.1f}", f"{row.rest_error:.1f}")
+    console.print(table)
