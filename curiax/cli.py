@@ -9,7 +9,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Literal, TypeVar
 
 import tyro
 from rich.console import Console
@@ -36,7 +36,8 @@ USAGE = """curiax — curiosity that can tell noise from novelty
                                  what there is
   curiax theory [--json FILE] [--figure FILE]
                                  the paper's lemmas and theorems, checked on random finite worlds
-  curiax bench [--json FILE]     speed table of this machine
+  curiax bench [atari] [--json FILE]
+                                 speed table of this machine
 """
 
 
@@ -109,6 +110,7 @@ class PlayCommand:
 class BenchCommand:
     """Measure the speed of this machine."""
 
+    what: Annotated[Literal["maze", "atari"], tyro.conf.Positional] = "maze"
     json: Path | None = None
     """also write the table here"""
 
@@ -279,8 +281,9 @@ def list_command(args: list[str], console: Console) -> int:
 def bench_command(args: list[str], console: Console) -> int:
     command = parse(BenchCommand, args, "bench")
     from curiax.bench import bench
+    from curiax.bench_atari import bench_atari
 
-    bench(console, command.json)
+    (bench_atari if command.what == "atari" else bench)(console, command.json)
     return 0
 
 

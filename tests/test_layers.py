@@ -39,6 +39,7 @@ LAYERS = (
     "theory",
     "flops",
     "bench",
+    "bench_atari",
     "cli",
 )
 RANK = {layer: rank for rank, layer in enumerate(LAYERS)}
