@@ -27,7 +27,7 @@ USAGE = """curiax — curiosity that can tell noise from novelty
                                  train an agent, or go on with a run   (curiax train --help: every field)
   curiax study NAME [--only PATTERN] [--seeds N ...] [--jobs N] [--out DIR] [--dry-run] [--field value ...]
                                  train all the runs of a study, or go on with them
-  curiax evaluate RUN [--episodes N] [--seed N] [--json FILE]
+  curiax evaluate RUN [--episodes N] [--seed N] [--json FILE] [--video FILE.gif]
                                  play a run's policy, without training
   curiax report DIR [--out DIR] [--no-films]
                                  one page, figure and tables of a study or of runs, finished or not
@@ -84,6 +84,8 @@ class EvaluateCommand:
     """of the episodes"""
     json: Path | None = None
     """also write the result here"""
+    video: Path | None = None
+    """of a run on the host: also film an episode, with the intrinsic reward under it, as this .gif"""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -230,6 +232,10 @@ def evaluate_command(args: list[str], console: Console) -> int:
 
     use_compilation_cache()
     evaluate_run(command.run, command.episodes, command.seed, command.json, console)
+    if command.video is not None:
+        from curiax.host_film import write_film
+
+        write_film(command.run, command.video, command.seed)
     return 0
 
 

@@ -19,8 +19,9 @@ from curiax.agent.policy import believe
 from curiax.config import Config
 from curiax.curiosity.reward import pay
 from curiax.envs import maze
-from curiax.envs.base import Environment
+from curiax.envs.base import Environment, HostEnvironment
 from curiax.errors import UserError, first_line
+from curiax.evaluate_host import play_on_host
 from curiax.rollout import actor_init, rollout
 from curiax.runs import from_arrays, read_config, to_arrays, verify
 from curiax.train import initial_state
@@ -110,6 +111,8 @@ def summarise(trajectory: Trajectory) -> dict[str, Any]:
 
 def evaluate(config: Config, state: LearnerState, num_episodes: int, seed: int = 0) -> Episodes:
     """Episodes of the acting policy, which learns nothing from them."""
+    if envs.on_host(config.env):
+        return Episodes(**play_on_host(config, state.acting, num_episodes, seed))
     env = envs.make(config.env, config.coin_reward)
     num_batches = -(-num_episodes // MAX_STREAMS)
     batch_size = -(-num_episodes // num_batches)
@@ -170,8 +173,12 @@ def show(console: Console, result: dict[str, Any]) -> None:
         tell("trackers", "trackers per episode")
         shares = [f"R{i} {means[f'tracker_{i}']['mean']:.0%}" for i in range(1, 5)]
         console.print(f"{'reached':20}  {'  '.join(shares)}", highlight=False)
-    if means["return"]["mean"]:
+    if means["return"]["mean"] or envs.on_host(result["env"]):
         tell("return", "return")
+    if "human_normalised" in means:
+        tell("human_normalised", "human-normalised")
+    if "rooms" in means:
+        tell("rooms", "rooms per episode")
     tell("noise_dwell", "noise dwell")
     tell("entropy", "policy entropy, nats")
 
@@ -196,6 +203,8 @@ def evaluate_run(directory: Path, num_episodes: int, seed: int, path: Path | Non
 def film(directory: Path, seed: int = 0) -> Film:
     """The one of a few episodes that is nearest to their medians of trackers and noise dwell."""
     config, state = load(directory)
+    if not config.env.startswith("maze/"):
+        raise UserError(f"{config.env} is filmed by `curiax evaluate RUN --video FILE`")
     env = envs.make(config.env, config.coin_reward)
 
     @jax.jit
@@ -233,7 +242,11 @@ def with_state(env: Environment) -> Environment:
 
 
 def judge(
-    config: Config, env: Environment, state: LearnerState, trajectory: Trajectory, key: PRNGKeyArray
+    config: Config,
+    env: Environment | HostEnvironment,
+    state: LearnerState,
+    trajectory: Trajectory,
+    key: PRNGKeyArray,
 ) -> tuple[Float[Array, "T B"], Float[Array, "T B"]]:
     """Errors and intrinsic rewards of episodes, as the learner would find them; nothing learns or counts."""
     agent = state.params.agent
