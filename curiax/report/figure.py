@@ -102,7 +102,8 @@ def draw_losses(study: Study, paths: list[Path]) -> None:
 
 def draw_curve(axes: Axes, edges: np.ndarray, found: Curve, colour: str, label: str) -> Line2D:
     middle = (edges[:-1] + edges[1:]) / 2e6
-    axes.fill_between(middle, found.low, found.high, color=colour, alpha=0.15, linewidth=0)
+    if len(found.seeds) > 2:  # the interval of two is as wide as the panel
+        axes.fill_between(middle, found.low, found.high, color=colour, alpha=0.15, linewidth=0)
     if len(found.seeds) > 1:
         axes.plot(middle, found.seeds.T, color=colour, alpha=0.35, linewidth=0.6)
     return axes.plot(middle, found.mean, color=colour, linewidth=1.8, label=label)[0]
