@@ -1,6 +1,7 @@
 """Experience from the host: the same as from the compiled program, collected one batch ahead at most."""
 
 import dataclasses
+import io
 import itertools
 import threading
 
@@ -9,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from host_maze import HOST, maze_of, on_host
+from rich.console import Console
 from test_train import TINY
 
 from curiax import envs
@@ -17,7 +19,9 @@ from curiax.collect import Collector, found, host_actor_init, host_rollout, noth
 from curiax.envs.base import HostEnvironment, HostStep
 from curiax.errors import EnvironmentFailed
 from curiax.learner import make_learner
+from curiax.program import run_training
 from curiax.rollout import rollout
+from curiax.runs import read_metrics
 from curiax.train import train
 from curiax.types import EnvSpec, Trajectory
 
@@ -168,3 +172,30 @@ def test_rooms_are_remembered_over_the_whole_run_and_resets_are_in_none():
     two = remember(one, batch([[3, 256 * 2 + 4]], [[False, False], [False, False]]))
     assert found(none) == found(()) == {}
     assert (found(one), found(two)) == ({"rooms_found": 2.0}, {"rooms_found": 3.0})
+
+
+def test_a_failing_emulator_leaves_a_checkpoint_and_the_run_goes_on_from_it(tmp_path, monkeypatch):
+    network = dataclasses.replace(TINY.network, channels=(2,))
+    config = dataclasses.replace(CONFIG, env="host/counter", unroll=4, network=network, env_steps=40)
+    seeds = []
+
+    def run(fail_at):
+        """Trains, and gives what was said."""
+
+        def make(config, batch_size, seed):
+            seeds.append(seed)
+            return counter(fail_at=fail_at)[0]
+
+        monkeypatch.setitem(envs.HOSTS, "host", envs.Host(make, lambda _: SPEC))
+        console = Console(file=io.StringIO(), width=200)
+        assert run_training(config, tmp_path / "run", False, console) == 0
+        return console.file.getvalue()
+
+    with pytest.raises(EnvironmentFailed, match="after update 2"):
+        run(fail_at=9)  # in the third batch
+    assert (tmp_path / "run/checkpoints/2").exists()
+    assert "going on from update 2 of 5\nepisodes start anew" in run(fail_at=None)
+    assert len(set(seeds)) == 2  # other chances than before
+    rows = list(read_metrics(tmp_path / "run/metrics.csv"))
+    assert [row["update"] for row in rows] == [1, 2, 3, 4, 5]
+    assert [row["rooms_found"] for row in rows] == [4, 5, 5, 5, 5]  # a room counts where a step leads: ages 1 to 5
