@@ -13,7 +13,7 @@ from curiax.studies.scm_table import Errors, Row
 
 COLOURS = {"independent": "#0072b2", "state": "#e69f00", "action": "#009e73"}  # Okabe and Ito's palette
 MARKERS = {"independent": "o", "state": "s", "action": "^"}
-SMALLEST = 1e-3  # AMA's error may be below zero
+SMALLEST = 1e-3  # where a reward on noise is below that, or below zero as AMA's may be
 
 
 def draw(path: Path, rows: Sequence[Row], errors: Sequence[Errors]) -> None:
@@ -25,7 +25,7 @@ def draw(path: Path, rows: Sequence[Row], errors: Sequence[Errors]) -> None:
     for kind, colour in COLOURS.items():
         style = {"color": colour, "marker": MARKERS[kind], "linestyle": "", "markersize": 5, "alpha": 0.8}
         offset = 0.22 * (list(COLOURS).index(kind) - 1)
-        some = [error for error in errors if error.kind == kind]
+        some = [error for error in errors if error.kind == kind and error.novelty > 0]  # AMA's may be below zero
         ratio = [max(error.noise_end / error.novelty, SMALLEST) for error in some]
         left.plot(ratio, [methods.index(error.method) - offset for error in some], label=f"{kind} noise", **style)
         hindsight = [row for row in rows if row.kind == kind and row.method in with_z]
@@ -36,11 +36,11 @@ def draw(path: Path, rows: Sequence[Row], errors: Sequence[Errors]) -> None:
     left.axvline(1, color="black", linewidth=1)
     left.set_xlabel("reward on noise, at the end  /  reward on novelty, before it is learned")
     left.set_title("left of the line, novelty pays more than noise")
-    left.legend(frameon=False, loc="lower left")
+    left.legend(frameon=False, loc="upper left")
     right.axvline(0.1, color="#888888", linewidth=1, linestyle="--")
     right.axvline(0.8, color="#888888", linewidth=1, linestyle="--")
     right.set_xlabel("reward with hindsight  /  prediction error without")
-    right.set_title("filled: noise, to be left of 0.1; open: novelty, to be right of 0.8")
+    right.set_title("filled: noise (goal < 0.1); open: novelty (≥ 0.8)")
     label(left, methods)
     label(right, with_z)
     figure.savefig(path, dpi=130)
