@@ -20,13 +20,14 @@ from curiax.curiosity.base import Represented, Sizes, squared_distance
 from curiax.curiosity.hindsight import hindsight
 from curiax.envs import atari
 from curiax.envs.base import HostEnvironment, HostStep
-from curiax.envs.noise import CONTRAST, PATCH
+from curiax.envs.noise import PATCH
 from curiax.learner import descend, loss_weights, masked_mean
 from curiax.types import Agent, LearnerParams
 
 NUM_FRAMES = 4  # of a state
 SHRINK = 2  # 84×84 become 42×42, by averages
 STRIP = PATCH // SHRINK  # rows of the strip
+STILL = 16  # grey levels by which a pixel that hardly changes is reckoned to vary
 KEEP = 0.75  # probability that the random policy takes its last action again
 
 CONFIG = dataclasses.replace(
@@ -59,8 +60,8 @@ class Amount(NamedTuple):
     emulators: int = 24
     held_out: int = 4  # of the emulators: whole episodes that nothing is trained on
     steps: int = 800  # of each
-    updates: int = 1000
-    readout_updates: int = 1000
+    updates: int = 1500
+    readout_updates: int = 2000
 
 
 class Recording(NamedTuple):
@@ -86,6 +87,7 @@ class Views(NamedTuple):
     frames: UInt8[Array, "N p"]
     action: Int[Array, " N"]
     mean: Float[Array, " p"]
+    spread: Float[Array, " p"]
     streams: Int[Array, ""]
 
 
@@ -140,19 +142,24 @@ def split(recording: Recording, held_out: int) -> tuple[Int[np.ndarray, " n"], I
 
 def views(recording: Recording, known: Int[np.ndarray, " n"]) -> Views:
     flat = recording.frames.reshape(len(recording.frames), -1)
-    mean = flat[known].mean(axis=0, dtype=np.float64).astype(np.float32)
-    return Views(jnp.array(flat), jnp.array(recording.action), jnp.array(mean), jnp.int32(recording.streams))
+    mean, deviation = flat[known].mean(axis=0, dtype=np.float64), flat[known].std(axis=0, dtype=np.float64)
+    spread = np.sqrt(np.square(deviation) + STILL**2)
+    mean, spread = (jnp.array(statistic.astype(np.float32)) for statistic in (mean, spread))
+    return Views(jnp.array(flat), jnp.array(recording.action), mean, spread, jnp.int32(recording.streams))
 
 
 def look(views: Views, rows: Int[Array, "*n"]) -> Float[Array, "*n p"]:
-    """Frames in units of the patches' contrast, around the mean frame."""
+    """Frames around their mean, every pixel in units of its own spread: else the strip drowns what the game does."""
     frames = views.frames[rows].astype(jnp.float32)
-    return (frames - jnp.broadcast_to(views.mean, frames.shape)) / CONTRAST
+    return (frames - jnp.broadcast_to(views.mean, frames.shape)) / jnp.broadcast_to(views.spread, frames.shape)
 
 
 def last_four(views: Views, rows: Int[Array, " n"]) -> Float[Array, "n d"]:
+    """o_t and the three changes that led to it: they tell the same as four frames, and motion is plain to see."""
     back = jnp.arange(NUM_FRAMES) * views.streams
-    return look(views, rows[:, None] - jnp.broadcast_to(back, (len(rows), NUM_FRAMES))).reshape(len(rows), -1)
+    frames = look(views, rows[:, None] - jnp.broadcast_to(back, (len(rows), NUM_FRAMES)))
+    changes = frames[:, :-1] - frames[:, 1:]
+    return jnp.concatenate([frames[:, :1], changes], axis=1).reshape(len(rows), -1)
 
 
 def represent(agent: Agent, views: Views, rows: Int[Array, " n"]) -> Represented:

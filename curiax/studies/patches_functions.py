@@ -14,7 +14,6 @@ from curiax.config import Config
 from curiax.curiosity.base import squared_distance
 from curiax.curiosity.hindsight import innovate
 from curiax.curiosity.predict import open_loop
-from curiax.envs.noise import CONTRAST
 from curiax.studies.patches import State, Views, look, represent
 from curiax.studies.scm_probe import hindsight_vector
 from curiax.types import LearnerParams
@@ -31,7 +30,7 @@ class Readouts(NamedTuple):
 
 
 class Told(NamedTuple):
-    """What the world model makes of K transitions, in units of the patches' contrast, around the mean frame."""
+    """What the world model makes of K transitions, as `look` shows frames."""
 
     prediction: Float[Array, "K p"]
     reconstruction: Float[Array, "K p"]
@@ -75,9 +74,10 @@ def batches(rows: Int[np.ndarray, " n"], size: int) -> Int[Array, "batches K"]:
 
 
 def make_readouts(config: Config, num_actions: int, num_pixels: int, key: PRNGKeyArray) -> Readouts:
-    sizes = (num_pixels, config.world.latent, config.world.latent + num_actions)
+    world = config.world
+    sizes = (num_pixels, world.latent, world.latent + num_actions)
     made = zip(sizes, jax.random.split(key, len(sizes)), strict=True)
-    return Readouts(*(MLP(size, config.world.hidden, num_pixels, key) for size, key in made))
+    return Readouts(*(MLP(size, world.hidden, num_pixels, key, world.layer_norm) for size, key in made))
 
 
 def read(
@@ -141,7 +141,7 @@ def outputs(
 
 
 def grey(views: Views, frames: Float[Array, "*n p"]) -> Float[Array, "*n p"]:
-    return frames * CONTRAST + jnp.broadcast_to(views.mean, frames.shape)
+    return frames * jnp.broadcast_to(views.spread, frames.shape) + jnp.broadcast_to(views.mean, frames.shape)
 
 
 def make_rows(
