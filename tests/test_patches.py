@@ -183,7 +183,7 @@ def test_a_mistake_is_one_clear_line(words, message, tmp_path, capsys, monkeypat
 def test_a_dry_run_says_what_would_be_done_and_writes_nothing(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert main(["study", "patches", "--seeds", "3", "--dry-run"]) == 0
-    assert "atari/montezuma_revenge: 800 steps" in capsys.readouterr().out
+    assert "atari/montezuma_revenge: 1,000 steps" in capsys.readouterr().out
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(UserError, match="--seed"):
         patches_run.check(study.CONFIG, (), (-1,), None)

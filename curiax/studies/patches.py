@@ -57,10 +57,10 @@ CONFIG = dataclasses.replace(
 class Amount(NamedTuple):
     """How much is recorded and learned."""
 
-    emulators: int = 24
-    held_out: int = 4  # of the emulators: whole episodes that nothing is trained on
-    steps: int = 800  # of each
-    updates: int = 1500
+    emulators: int = 64
+    held_out: int = 8  # of the emulators: whole episodes that nothing is trained on
+    steps: int = 1000  # of each
+    updates: int = 2000
     readout_updates: int = 2000
 
 
