@@ -30,7 +30,7 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-FILES = {"report.html", "figure.png", "figure.svg", "scores.csv", "curves.csv"}
+FILES = {"report.html", "figure.png", "figure.svg", "losses.png", "scores.csv", "curves.csv"}
 
 
 def write_study(root):
