@@ -131,6 +131,17 @@ def test_learning_finds_the_noise_and_leaves_the_rest_to_the_predictor(made_up):
     assert set(np.asarray(result.before).reshape(-1, 72).max(axis=1)) == {200}
 
 
+def test_two_guesses_that_nobody_learns_stand_beside_the_table(made_up):
+    rows = made_up.ready[:4]
+    target = made_up.frames[rows + 8].reshape(4, 72).astype(np.float32)
+    result = patches_run.make_result(made_up, rows, np.stack([target] * 5), target, target[0], {})
+    assert all(row.strip_error == row.rest_error == 0 for row in result.rows)
+    last = np.square(made_up.frames[rows].astype(float) - made_up.frames[rows + 8])
+    assert result.measured["last_frame_rest_error"] == pytest.approx(last[:, : -study.STRIP].mean())
+    mean = np.square(target[0] - target).reshape(4, 12, 6)
+    assert result.measured["mean_frame_strip_error"] == pytest.approx(mean[:, -study.STRIP :].mean())
+
+
 def test_errors_of_strip_and_rest_are_apart():
     target = np.zeros((3, 8, 4), np.float32)
     guesses = np.zeros((5, 3, 8, 4), np.float32)
@@ -151,7 +162,7 @@ def test_a_real_game_gives_table_picture_and_settings(tmp_path):
     assert all(float(number) > 0 for line in lines for number in line.split(",")[1:])
     assert (tmp_path / "out" / "patches.png").stat().st_size > 10_000
     settings = json.loads((tmp_path / "out" / "settings.json").read_text())
-    assert settings["amount"] == amount._asdict() and settings["measured"]["copy_strip_error"] > 0
+    assert settings["amount"] == amount._asdict() and settings["measured"]["last_frame_strip_error"] > 0
 
 
 def test_the_strip_of_a_recorded_frame_tells_the_action_before_it():

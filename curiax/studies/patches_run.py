@@ -10,7 +10,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Float, Int
 from rich.console import Console
 from rich.table import Table
 
@@ -24,7 +24,6 @@ from curiax.studies.patches import (
     STRIP,
     Amount,
     Recording,
-    State,
     learn,
     record,
     split,
@@ -82,31 +81,28 @@ def study(config: Config, amount: Amount, recording: Recording, say: Callable[[s
     readouts = fit_readouts(config, num_actions, amount.readout_updates, seen, order.reshape(-1), told.z, key_fit)
     order = batches(generator.permutation(held_out), config.batch_size)
     guesses, target = outputs(config, num_actions, state, readouts, seen, order, key_held_out)
-    return make_result(config, recording, state, np.asarray(order).ravel(), guesses, target, metrics)
+    rows = np.asarray(order).ravel()
+    measured = {"contrastive_value": float(metrics["contrastive_value"].mean()), "held_out_transitions": len(rows)}
+    return make_result(recording, rows, np.asarray(guesses), np.asarray(target), np.asarray(seen.mean), measured)
 
 
 def make_result(
-    config: Config,
     recording: Recording,
-    state: State,
     rows: Int[np.ndarray, " n"],
-    guesses: Float[Array, "functions n p"],
-    target: Float[Array, "n p"],
-    metrics: dict[str, Array],
+    guesses: Float[np.ndarray, "functions n p"],
+    target: Float[np.ndarray, "n p"],
+    mean: Float[np.ndarray, " p"],
+    measured: dict[str, float],
 ) -> Result:
-    height, width = recording.frames.shape[1:]
-    before = recording.frames[rows]
-    framed_guesses = np.asarray(guesses).reshape(-1, len(rows), height, width)
-    framed_target = np.asarray(target).reshape(-1, height, width)
-    copied = np.square(before.astype(np.float32) - framed_target)
-    measured = {
-        "copy_strip_error": float(copied[:, -STRIP:].mean()),  # of o_t as a guess of o_{t+1}
-        "copy_rest_error": float(copied[:, :-STRIP].mean()),
-        "contrastive_value": float(metrics["contrastive_value"].mean()),  # nats, over the last updates
-        "held_out_transitions": len(rows),
-    }
-    table = make_rows(framed_guesses, framed_target, STRIP)
-    return Result(table, before, framed_target, framed_guesses, recording.action[rows], measured)
+    """The table, and beside it two guesses that nobody has to learn: the last frame, and the mean of all frames."""
+    shape = recording.frames.shape[1:]
+    before, target = recording.frames[rows], target.reshape(-1, *shape)
+    guesses = guesses.reshape(-1, *target.shape)
+    for name, guess in (("last_frame", before.astype(np.float32)), ("mean_frame", mean.reshape(1, *shape))):
+        squares = np.square(guess - target)
+        measured |= {f"{name}_strip_error": float(squares[:, -STRIP:].mean())}
+        measured |= {f"{name}_rest_error": float(squares[:, :-STRIP].mean())}
+    return Result(make_rows(guesses, target, STRIP), before, target, guesses, recording.action[rows], measured)
 
 
 def run(config: Config, amount: Amount, directory: Path, dry_run: bool, console: Console) -> int:
