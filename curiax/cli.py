@@ -188,16 +188,17 @@ def study_command(args: list[str], console: Console) -> int:
     with one_line_messages():
         command, rest = tyro.cli(StudyCommand, args=args, prog="curiax study", return_unknown_args=True)
     from curiax.studies import MEASURED, STUDIES
+    from curiax.studies.base import base_config, refuse_what_varies
     from curiax.studies.run import make_plan, run_study
 
     if command.study in MEASURED:
         return {"scm": scm_study, "patches": patches_study}[command.study](command, rest, console)
     if command.study not in STUDIES:
         raise UserError(unknown_name("study", command.study, STUDIES | MEASURED))
-    default = dataclasses.replace(preset_of(rest), **STUDIES[command.study].fields)
+    study = STUDIES[command.study]
+    default = base_config(study, preset_of(rest).preset)
     config = validate(parse(Config, rest, "study", default))
-    if (config.env, config.curiosity, config.seed) != (default.env, default.curiosity, default.seed):
-        raise UserError("environment, method and seed are the study's: choose with --only and --seeds")
+    refuse_what_varies(study, default, config)
     words = shlex.join(["curiax", "study", *args])
     plan = make_plan(command.study, config, command.seeds, command.only, command.jobs, command.out, words)
     return run_study(plan, command.dry_run, console)

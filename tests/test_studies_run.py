@@ -78,7 +78,7 @@ def test_an_undisturbed_study_estimates_trains_and_scores_every_run(reference):
     directory, lines = reference
     assert lines[0] == "measuring the speed of byol-explore on this machine …"
     assert re.fullmatch(
-        r"2 of 2 runs to do, 0\.0 M environment steps, \d+ at a time on cores? [\d, ]+: about \d+ \w+ "
+        r"2 of 2 runs to do, 6\.4 k environment steps, \d+ at a time on cores? [\d, ]+: about \d+ \w+ "
         r"at the measured steps/s \(byol-explore [\d,]+\)",
         lines[1],
     )
@@ -212,6 +212,6 @@ def test_a_dry_run_lists_and_estimates_and_writes_nothing(half, capsys):
     before = contents(half)
     assert main(words(half, "--dry-run", "--jobs", "2")) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[:2] == [f"{METHOD}/0  done", f"{METHOD}/1"]
-    assert lines[2].startswith("1 of 2 runs to do, 0.0 M environment steps, 2 at a time on core") and len(lines) == 3
+    assert lines[:2] == [f"{METHOD}/0  3.2 k environment steps  done", f"{METHOD}/1  3.2 k environment steps"]
+    assert lines[2].startswith("1 of 2 runs to do, 3.2 k environment steps, 2 at a time on core") and len(lines) == 3
     assert contents(half) == before

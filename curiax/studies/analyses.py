@@ -32,11 +32,8 @@ OUTCOMES = analysis(
     {"hindsight": hindsight(world__measure_outcomes=True)},
 )
 
-TEMPERATURE = analysis(
-    "the temperature τ of the contrastive loss",
-    NOISY_AND_NOT,
-    {f"tau-{tau:g}": hindsight(world__temperature=tau) for tau in (0.1, 0.25, 0.5, 1.0, 2.0)},
-)
+TEMPERATURES = {f"tau-{tau:g}": hindsight(world__temperature=tau) for tau in (0.1, 0.25, 0.5, 1.0, 2.0)}
+TEMPERATURE = analysis("the temperature τ of the contrastive loss", NOISY_AND_NOT, TEMPERATURES)
 
 LOSSES = analysis(
     "the two losses: each left out of the model, the contrastive one added to the reward",

@@ -2,20 +2,21 @@
 
 import dataclasses
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
-from curiax.config import PRESETS, Config, to_dict
+from curiax.config import Config, get, to_dict
 from curiax.errors import UserError
+from curiax.presets import preset_for
 from curiax.runs import differences
 from curiax.suggest import unknown_name
 
 
 class Study(NamedTuple):
     about: str
-    family: str  # of the environments FAMILY/SETTING
-    settings: tuple[str, ...]
+    family: str  # of the environments: FAMILY/SETTING, where a setting is no more than its environment
+    settings: tuple[str, ...] | dict[str, dict[str, Any]]  # or a name -> dotted fields, "env" among them
     methods: tuple[tuple[str, ...], ...]  # to be compared: one group goes through all settings before the next
     seeds: tuple[int, ...]
     fields: dict[str, Any] = {}  # noqa: RUF012 — of the config, where the preset's value is not wanted
@@ -55,12 +56,34 @@ def matches(member: Member, pattern: str) -> bool:
     return any(fnmatchcase(name, pattern) for name in (member.name, f"{member.setting}/{member.method}"))
 
 
+def setting_fields(study: Study, setting: str) -> dict[str, Any]:
+    """What a setting is, as fields of the config."""
+    return study.settings[setting] if isinstance(study.settings, dict) else {"env": f"{study.family}/{setting}"}
+
+
+def base_config(study: Study, preset: str) -> Config:
+    """What all runs of the study have in common; its environment is that of the first."""
+    env = setting_fields(study, next(iter(study.settings)))["env"]
+    return replaced(preset_for(preset, study.family), {"env": env} | study.fields)
+
+
 def member_config(study: Study, base: Config, member: Member) -> Config:
     variant = study.variants.get(member.method, {"curiosity": member.method})
-    return replaced(base, {"env": f"{study.family}/{member.setting}", "seed": member.seed} | variant)
+    return replaced(base, setting_fields(study, member.setting) | {"seed": member.seed} | variant)
 
 
-def replaced(config: Any, fields: dict[str, Any]) -> Any:
+def refuse_what_varies(study: Study, base: Config, config: Config) -> None:
+    """What a study varies cannot be asked for: it would be overwritten."""
+    identity = ("env", "curiosity", "seed")
+    if any(get(config, name) != get(base, name) for name in identity):
+        raise UserError("environment, method and seed are the study's: choose with --only and --seeds")
+    parts = [*map(lambda name: setting_fields(study, name), study.settings), *study.variants.values()]
+    for name in dict.fromkeys(name for fields in parts for name in fields if name not in identity):
+        if get(config, name) != get(base, name):
+            raise UserError(f"{option(name, get(config, name))[0]} is what the study varies: choose with --only")
+
+
+def replaced(config: Any, fields: Mapping[str, Any]) -> Any:
     """The config with other values in fields of dotted names."""
     for name, value in fields.items():
         first, _, rest = name.partition(".")
@@ -70,8 +93,9 @@ def replaced(config: Any, fields: dict[str, Any]) -> Any:
 
 
 def changes(config: Config) -> dict[str, Any]:
-    """Dotted names and values of the fields that are not as the preset has them."""
-    return {name: new for name, (_, new) in differences(to_dict(PRESETS[config.preset]), to_dict(config)).items()}
+    """Dotted names and values of the fields that are not as the environment's preset has them."""
+    preset = dataclasses.replace(preset_for(config.preset, config.env), env=config.env)
+    return {name: new for name, (_, new) in differences(to_dict(preset), to_dict(config)).items()}
 
 
 def train_words(config: Config) -> list[str]:

@@ -116,5 +116,17 @@ def duration(seconds: float) -> str:
         return "…"
     if seconds < 90:
         return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 100 else f"{minutes // 60} h {minutes % 60:02d} min"
+    minutes, days = round(seconds / 60), seconds / 86_400
+    if minutes < 100:
+        return f"{minutes} min"
+    if days < 4:
+        return f"{minutes // 60} h {minutes % 60:02d} min"
+    return f"{days:,.0f} days" if days < 1000 else f"{days / 365.25:,.0f} years"
+
+
+def amount(number: int | float) -> str:
+    """`640`, `3.2 k`, `2.0 M`, `12.3 G`."""
+    for unit, name in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
+        if number >= unit:
+            return f"{number / unit:,.1f}{name}"
+    return f"{number:.0f}"

@@ -5,11 +5,9 @@ reason if it failed), SETTING/METHOD/SEED.log (what its process said) and scores
 """
 
 import contextlib
-import dataclasses
 import datetime
 import json
 import math
-import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -18,17 +16,19 @@ from typing import Any, NamedTuple
 from rich.console import Console
 
 from curiax.config import Config
+from curiax.envs import on_host
 from curiax.errors import UserError
 from curiax.program import Stop, polite_stop
 from curiax.runs import lock, write_atomically
 from curiax.studies import STUDIES
-from curiax.studies.base import Member, changes, member_config, members, train_words
+from curiax.studies.base import Member, changes, member_config, members
 from curiax.studies.display import Display, Line
-from curiax.studies.launch import State, Task, available_cores, launch
+from curiax.studies.launch import State, available_cores, launch
+from curiax.studies.measure import how, kind_of, measure, size, training
 from curiax.studies.progress import Speed, duration, finished, glance, makespan, progress, seconds_left, speed
 from curiax.studies.scores import Score, score, score_table, write_scores
 
-MEASURED_ROWS = 3  # of metrics; the first includes compilation
+SHARED = "; one process per core, which environments, policy and learner of a run share"
 REFRESH_INTERVAL = 1.0  # seconds; to read and draw 48 runs takes some 50 ms that the runs themselves could use
 
 
@@ -87,7 +87,9 @@ def run_study(plan: Plan, dry_run: bool, console: Console) -> int:
     with polite_stop() as stop:
         if dry_run:
             for member in plan.members:
-                say(console, f"{member.name}{'  done' if plan.finished(member) else ''}")
+                config = plan.config_of(member)
+                steps = size(config, config.num_updates * config.steps_per_update)
+                say(console, f"{member.name}  {steps}{'  done' if plan.finished(member) else ''}")
             say(console, estimate(plan, speeds(plan, console, stop)))
             return 128 + stop.signal if stop.signal else 0
         with open_directory(plan):
@@ -188,33 +190,24 @@ def work(plan: Plan, console: Console, stop: Stop) -> dict[str, State]:
     return states
 
 
-def training(name: str, directory: Path, config: Config) -> Task:
-    return Task(name, directory, [*train_words(config), "--run-dir", str(directory)])
-
-
 def speeds(plan: Plan, console: Console, stop: Stop) -> dict[str, Speed]:
-    """Of each method that has work to do: as its runs here went, or else measured now by a short run of its own."""
-    pending = [member for member in plan.members if not plan.finished(member)]
+    """Of each method that has work to do: as its runs here went, or else measured now by a short run of its own.
+
+    Variants of a method that cost the same are measured once.
+    """
+    pending = {each.method: plan.config_of(each) for each in reversed(plan.members) if not plan.finished(each)}
     known = {}
     for member in members(STUDIES[plan.name]) + plan.members:  # chosen or not
         found = speed(glance(plan.directory_of(member) / "metrics.csv"))
-        known |= {member.method: found} if found is not None else {}
-    unknown = {member.method: member for member in reversed(pending) if member.method not in known}
-    if not unknown:
-        return known
-    say(console, f"measuring the speed of {', '.join(sorted(unknown))} on this machine …")
-    with tempfile.TemporaryDirectory() as directory:
-        tasks = [measurement(plan.config_of(member), Path(directory) / method) for method, member in unknown.items()]
-        for _ in launch(tasks, plan.cores, stop):
-            pass
-        found = {task.name: speed(glance(task.directory / "metrics.csv")) for task in tasks}
-    return known | {method: measured for method, measured in found.items() if measured is not None}
-
-
-def measurement(config: Config, directory: Path) -> Task:
-    """A run of a few rows; what it compiles the study's own runs find in the cache."""
-    short = dataclasses.replace(config, env_steps=MEASURED_ROWS * config.log_every * config.steps_per_update)
-    return training(config.curiosity, directory, short)
+        known |= {kind_of(plan.config_of(member)): found} if found is not None else {}
+    unknown = {kind_of(config): method for method, config in pending.items() if kind_of(config) not in known}
+    if unknown:
+        say(
+            console, f"measuring the speed of {', '.join(sorted(unknown.values()))} on this machine{how(plan.config)} …"
+        )
+        measured = measure({method: pending[method] for method in unknown.values()}, plan.cores, stop)
+        known |= {kind: measured[method] for kind, method in unknown.items() if method in measured}
+    return {method: known[kind_of(config)] for method, config in pending.items() if kind_of(config) in known}
 
 
 def estimate(plan: Plan, measured: Mapping[str, Speed]) -> str:
@@ -226,9 +219,10 @@ def estimate(plan: Plan, measured: Mapping[str, Speed]) -> str:
     cores = sorted(set(plan.cores))
     rates = [f"{method} {found.steps_per_second:,.0f}" for method, found in measured.items()]
     return (
-        f"{len(pending)} of {len(plan.members)} runs to do, {steps / 1e6:.1f} M environment steps, "
+        f"{len(pending)} of {len(plan.members)} runs to do, {size(plan.config, steps)}, "
         f"{plan.num_jobs} at a time on {'core' if len(cores) == 1 else 'cores'} {', '.join(map(str, cores))}: "
         f"about {duration(time_left(plan, lines, measured))} at the measured steps/s ({', '.join(rates) or 'none yet'})"
+        + (SHARED if on_host(plan.config.env) else "")
     )
 
 
