@@ -25,12 +25,47 @@ ATARI_PAPER = replace(
     world=replace(PAPER.world, horizon=8),
 )
 
-FAMILIES = {"atari": {"laptop": ATARI_LAPTOP, "paper": ATARI_PAPER}}
+# Someone's own environment: it pays, it is slow, and its policy may need to see what predictions do not need.
+GYM_LAPTOP = replace(
+    LAPTOP,
+    reward="mixed",
+    env_steps=1_000_000,
+    batch_size=16,
+    log_every=10,
+    checkpoint_every=200,
+    learning_rate=1e-3,
+    network=replace(LAPTOP.network, encoder_hidden=(64,), encoder_speed=1.0, patch=4, channels=(16, 32)),
+    vmpo=replace(LAPTOP.vmpo, train_beliefs=True, target_period=5, epsilon_alpha=0.02, entropy_weight=0.005),
+)
+
+# 1,345 numbers or 63×63 pixels in the classic game: one patch is one cell of its 9×9. As in the maze but for the sizes.
+CRAFTAX_LAPTOP = replace(
+    LAPTOP,
+    env_steps=2_000_000,
+    log_every=10,
+    checkpoint_every=200,
+    network=replace(LAPTOP.network, encoder_hidden=(256,), embedding=128, patch=7, channels=(16, 32)),
+)
+CRAFTAX_PAPER = replace(PAPER, network=replace(PAPER.network, patch=7))
+CELL = 10  # pixels a side in pictures of the larger game
+
+GYMNAX_LAPTOP = replace(LAPTOP, env_steps=1_000_000, network=replace(LAPTOP.network, encoder_hidden=(64,)))
+
+FAMILIES = {
+    "craftax": {"laptop": CRAFTAX_LAPTOP, "paper": CRAFTAX_PAPER},
+    "craftax/pixels": {
+        preset.preset: replace(preset, network=replace(preset.network, patch=CELL))
+        for preset in (CRAFTAX_LAPTOP, CRAFTAX_PAPER)
+    },
+    "gymnax": {"laptop": GYMNAX_LAPTOP, "paper": PAPER},
+    "atari": {"laptop": ATARI_LAPTOP, "paper": ATARI_PAPER},
+    "gym": {"laptop": GYM_LAPTOP, "paper": PAPER},
+}
 
 
 def preset_for(name: str, env: str) -> Config:
     """The preset of that name for an environment; its other fields are as in the preset."""
-    return FAMILIES.get(env.partition("/")[0], PRESETS)[name]
+    return FAMILIES.get(env, FAMILIES.get(env.partition("/")[0], PRESETS))[name]
 
 
 def preset_of(args: list[str]) -> Config:

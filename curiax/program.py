@@ -7,15 +7,26 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
+from jax.sharding import Mesh
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from curiax.config import Config
+from curiax.distributed import agree, gather, rank
 from curiax.envs import on_host
+from curiax.envs.craftax import score
 from curiax.errors import EnvironmentFailed, UserError
 from curiax.runs import Run, default_directory, last_quarter, read_metrics
 from curiax.train import Row, bad_loss, initial_state, train
+from curiax.types import LearnerState
 
+REACHED = {
+    "trackers": "trackers per episode",
+    "achievements": "achievements per episode",
+    "score": "Crafter's score",
+    "return": "return",
+    "noise_dwell": "noise dwell",
+}
 PLAIN_INTERVAL = 10.0  # seconds between lines where there is no terminal to draw on
 
 
@@ -41,17 +52,36 @@ def polite_stop() -> Iterator[Stop]:
             signal.signal(number, handler)
 
 
-def run_training(config: Config, directory: Path | None, fresh: bool, console: Console) -> int:
+class Elsewhere:
+    """What all processes but the first have of a run: nothing. They compute, it writes and speaks."""
+
+    def __init__(self, directory: Path, config: Config, fresh: bool):
+        self.directory, self.config, self.notes, self.done, self.seconds = directory, config, (), False, 0.0
+
+    def restore(self, initial: LearnerState) -> None:
+        """The first process's state comes to all."""
+
+    def ignore(self, *_: object) -> None: ...
+
+    log = save = finish = ignore
+
+    def close(self) -> None: ...
+
+
+def run_training(
+    config: Config, directory: Path | None, fresh: bool, console: Console, mesh: Mesh | None = None
+) -> int:
     """Trains to the end, or to a signal. Returns the exit code."""
     with polite_stop() as stop:  # from the start: a KeyboardInterrupt may be raised where JAX loses it
-        run = Run(directory or default_directory(config), config, fresh)
+        kind, console = (Run, console) if rank() == 0 else (Elsewhere, Console(quiet=True))
+        run = kind(directory or default_directory(config), config, fresh)
         try:
-            return _run(run, console, stop)
+            return _run(run, console, stop, mesh)
         finally:
             run.close()
 
 
-def _run(run: Run, console: Console, stop: Stop) -> int:
+def _run(run: Run | Elsewhere, console: Console, stop: Stop, mesh: Mesh | None) -> int:
     config = run.config
     title = f"{config.env}  {config.curiosity}  seed {config.seed}  {config.preset}  →  {run.directory}"
     console.print(title, markup=False)
@@ -62,14 +92,15 @@ def _run(run: Run, console: Console, stop: Stop) -> int:
         console.print(f"going on from update {int(state.num_updates):,} of {config.num_updates:,}")
         if on_host(config.env) and not run.done:
             console.print("episodes start anew: checkpoints hold everything but the state of the emulators")
-    if run.done:
+    if agree(run.done):
         console.print(f"already done: {describe(run)}")
         return 0
 
     num_updates = 0 if state is None else int(state.num_updates)
     before, started = run.seconds, time.perf_counter()
+    stopped = agree(stop.signal or 0)  # a signal to one process stops all, and all at the same row
     with Display(config, console) as display:
-        for row in () if stop.signal else saved_if_it_fails(run, train(config, state)):
+        for row in () if stopped else saved_if_it_fails(run, train(config, state, mesh)):
             if (loss := bad_loss(row.metrics)) is not None:
                 raise UserError(
                     f"{loss} is not finite after update {row.num_updates}; the last good checkpoint is kept"
@@ -77,20 +108,20 @@ def _run(run: Run, console: Console, stop: Stop) -> int:
             run.log(row.num_updates, row.metrics, before + time.perf_counter() - started, row.maps)
             display.show(row.num_updates, row.metrics)
             num_updates = row.num_updates
-            finished = num_updates >= config.num_updates
-            if finished or stop.signal or num_updates % config.checkpoint_every < config.log_every:
-                run.save(row.state)
-            if stop.signal:
+            finished, stopped = num_updates >= config.num_updates, agree(stop.signal or 0)
+            if finished or stopped or num_updates % config.checkpoint_every < config.log_every:
+                run.save(gather(mesh, row.state))
+            if stopped:
                 break
-    if stop.signal and num_updates < config.num_updates:
+    if stopped and num_updates < config.num_updates:
         console.print(f"saved at update {num_updates:,}; the same command goes on from here")
-        return 128 + stop.signal
+        return 128 + stopped
     run.finish({"update": num_updates})
     console.print(describe(run))
     return 0
 
 
-def saved_if_it_fails(run: Run, rows: Iterator[Row]) -> Iterator[Row]:
+def saved_if_it_fails(run: Run | Elsewhere, rows: Iterator[Row]) -> Iterator[Row]:
     """The same rows; where the environment fails, the last one's state becomes a checkpoint first."""
     state = None
     try:
@@ -148,21 +179,27 @@ def progress_text(config: Config, num_updates: int, metrics: dict[str, float], r
     steps = num_updates * config.steps_per_update / 1e6
     total = config.num_updates * config.steps_per_update / 1e6
     parts = [f"{steps:.2f}/{total:.2f} M steps", f"{rate:,.0f} steps/s" if np.isfinite(rate) else "… steps/s"]
-    shown = {"trackers": "trackers {:.2f}"}
-    if on_host(config.env):
+    shown = {"trackers": "trackers {:.2f}", "achievements": "achievements {:.2f}"}
+    if on_host(config.env) or config.env.startswith("gymnax/"):
         shown = {"return": "return {:,.0f}", "rooms_found": "{:.0f} rooms"}
     parts += [text.format(metrics[name]) for name, text in shown.items() if np.isfinite(metrics.get(name, np.nan))]
     parts.append(f"noise dwell {metrics['noise_dwell']:.2f}")
     return "  ".join(parts)
 
 
-def describe(run: Run) -> str:
+def describe(run: Run | Elsewhere) -> str:
     """What the run reached: means over the last quarter of training."""
+    if isinstance(run, Elsewhere):
+        return ""
     rows = list(read_metrics(run.directory / "metrics.csv"))
     last = last_quarter(rows)
     parts = [f"{rows[-1]['env_steps'] / 1e6:.2f} M steps in {rows[-1]['seconds'] / 60:.1f} min; over the last quarter:"]
-    for name, title in (("trackers", "trackers per episode"), ("return", "return"), ("noise_dwell", "noise dwell")):
-        values = np.array([row.get(name, float("nan")) for row in last])
-        if np.isfinite(values).any():
-            parts.append(f"{title} {np.nanmean(values):.2f}")
+    means = {name: mean_of_known([row[name] for row in last]) for name in last[0]}
+    means |= score(means)  # of all these episodes: of few at a time it comes out too low
+    parts += [f"{title} {means[name]:.2f}" for name, title in REACHED.items() if np.isfinite(means.get(name, np.nan))]
     return "  ".join(parts)
+
+
+def mean_of_known(values: list[float]) -> float:
+    known = [value for value in values if np.isfinite(value)]
+    return float(np.mean(known)) if known else float("nan")

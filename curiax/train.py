@@ -7,12 +7,15 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import Mesh
 from jaxtyping import Array, Bool, PRNGKeyArray
 
 from curiax import envs
 from curiax.collect import Collector, found, nothing_found, remember
 from curiax.config import Config
+from curiax.distributed import assemble, everywhere, layout, local, own_key, rank, share, spread
 from curiax.envs.base import HostEnvironment, where
+from curiax.envs.craftax import score
 from curiax.errors import EnvironmentFailed, UserError, first_line
 from curiax.learner import BatchLearner, Learner, Metrics, make_batch_learner, make_learner
 from curiax.types import LearnerState, Trajectory
@@ -27,12 +30,16 @@ class Row(NamedTuple):
     state: LearnerState
 
 
-def train(config: Config, state: LearnerState | None = None) -> Iterator[Row]:
-    """Trains from the start, or goes on from a state, and yields a row after every `config.log_every` updates."""
-    start = initial_state(config) if state is None else state
+def train(config: Config, state: LearnerState | None = None, mesh: Mesh | None = None) -> Iterator[Row]:
+    """Trains from the start, or goes on from a state, and yields a row after every `config.log_every` updates.
+
+    Of several processes, each has the same rows; of the state, its own streams and all the rest.
+    """
+    start = spread(mesh, initial_state(config) if state is None else state)
     intervals = host_intervals if envs.on_host(config.env) else compiled_intervals
-    for current, metrics in intervals(config, start):
-        summary = summarise(metrics, config) | found(current.stream)
+    for current, metrics in intervals(config, start, mesh):
+        means = summarise(metrics, config)
+        summary = means | score(means) | found(current.stream)
         yield Row(int(current.num_updates), summary, cell_maps(metrics), current)
 
 
@@ -45,10 +52,15 @@ def initial_state(config: Config) -> LearnerState:
     return jax.jit(init)(jax.random.key(config.seed))
 
 
-def compiled_intervals(config: Config, state: LearnerState) -> Iterator[tuple[LearnerState, Metrics]]:
-    """Environment and learner as one compiled program."""
+def compiled_intervals(
+    config: Config, state: LearnerState, mesh: Mesh | None
+) -> Iterator[tuple[LearnerState, Metrics]]:
+    """Environment and learner as one compiled program, over all devices."""
     learner = make_learner(config, envs.make(config.env, config.coin_reward))
-    run_interval = jax.jit(lambda state: interval(learner, config.log_every, state))
+    run_interval = jax.jit(
+        lambda state: interval(learner, config.log_every, state),
+        out_shardings=(layout(mesh, state), everywhere(mesh)),
+    )
     while int(state.num_updates) < config.num_updates:
         state, metrics = run_interval(state)
         yield state, metrics
@@ -64,23 +76,24 @@ def interval(learner: Learner, num_updates: int, state: LearnerState) -> tuple[L
     return state, add_up(metrics)
 
 
-def host_intervals(config: Config, state: LearnerState) -> Iterator[tuple[LearnerState, Metrics]]:
+def host_intervals(config: Config, state: LearnerState, mesh: Mesh | None) -> Iterator[tuple[LearnerState, Metrics]]:
     """The environment on the host: the next batch is collected while the learner updates on the last.
 
     Batch n is then acted by the policy of before update n − 1: a lag of one batch, and no more. With `config.sync`
     there is none. Episodes start anew with every call: emulators are no part of a state.
     """
-    learn = jax.jit(make_host_learner(config).learn)
+    learn = jax.jit(make_host_learner(config).learn, out_shardings=everywhere(mesh))
     add_up_all = jax.jit(lambda rows: add_up(jax.tree.map(lambda *values: jnp.stack(values), *rows)))
     begun, end = int(state.num_updates), config.num_updates
     asked, rows = None, []
     with Collector(lambda: begin_episodes(config, begun), config.unroll, config.network.belief) as collector:
         for update in range(begun, end):
             key, key_rollout, key_learn = jax.random.split(state.key, 3)
-            asked = asked or collector.ask(state.acting, key_rollout)
-            trajectory = wait_for(asked, config, update)
+            asked = asked or collector.ask(local(mesh, state.acting), own_key(local(mesh, key_rollout)))
+            trajectory = assemble(mesh, wait_for(asked, config, update))
             ahead = not config.sync and update + 1 < end
-            asked = collector.ask(state.acting, jax.random.split(key, 3)[1]) if ahead else None
+            key_next = jax.random.split(key, 3)[1]
+            asked = collector.ask(local(mesh, state.acting), own_key(local(mesh, key_next))) if ahead else None
             state, metrics = learn(state._replace(key=key), trajectory, key_learn)
             rows.append(metrics)
             if (update + 1) % config.log_every == 0:
@@ -101,9 +114,9 @@ def make_host_learner(config: Config) -> BatchLearner:
 
 
 def begin_episodes(config: Config, num_updates: int) -> HostEnvironment:
-    """The environments of a run that begins or goes on, which then meets other chances than before."""
-    seed = np.random.SeedSequence([config.seed, num_updates]).generate_state(1)[0]
-    return envs.make_host(config, config.batch_size, int(seed) % 2**31)
+    """This process's environments of a run that begins or goes on, which then meets other chances than before."""
+    seed = np.random.SeedSequence([config.seed, num_updates, rank()]).generate_state(1)[0]
+    return envs.make_host(config, share(config.batch_size), int(seed) % 2**31)
 
 
 def wait_for(asked: "Future[Trajectory]", config: Config, num_updates: int) -> Trajectory:

@@ -1,10 +1,11 @@
 """The table of environments."""
 
 from collections.abc import Callable
+from types import ModuleType
 from typing import NamedTuple
 
 from curiax.config import Config
-from curiax.envs import atari, maze, scm
+from curiax.envs import atari, craftax, gymnax, maze, scm
 from curiax.envs.base import Environment, HostEnvironment
 from curiax.errors import UserError
 from curiax.suggest import unknown_name
@@ -13,10 +14,18 @@ from curiax.types import EnvSpec
 ENVS = {f"maze/{name}": setting.about for name, setting in maze.SETTINGS.items()}
 ENVS |= {f"scm/{name}": about for name, about in scm.ABOUT.items()}
 ENVS |= {f"atari/{name}": about for name, about in atari.ABOUT.items()}  # and every other game of ALE
+ENVS |= {f"craftax/{name}": about for name, about in craftax.ABOUT.items()}
+ENVS |= {f"gymnax/{name}": about for name, about in gymnax.ABOUT.items()}  # and every other of gymnax
+ENVS |= {"gym/ID": "any Gymnasium environment by its id, such as gym/CartPole-v1"}
+
+FOREIGN = {"craftax": craftax, "gymnax": gymnax}  # JAX environments of others
 
 
 def make(name: str, coin_reward: float = 0.0) -> Environment:
     """The environment of that name."""
+    family, _, rest = name.partition("/")
+    if family in FOREIGN:
+        return FOREIGN[family].make(rest)
     if name not in ENVS:
         raise UserError(unknown_name("environment", name, ENVS))
     if name.startswith("scm/"):
@@ -39,7 +48,24 @@ def spec_of_atari(config: Config) -> EnvSpec:
     return atari.spec_of(config.env.removeprefix("atari/"), config.atari)
 
 
-HOSTS = {"atari": Host(make_atari, spec_of_atari)}
+def make_gym(config: Config, batch_size: int, seed: int) -> HostEnvironment:
+    return load_gym().make(config.env.removeprefix("gym/"), batch_size, config.gym, seed)
+
+
+def spec_of_gym(config: Config) -> EnvSpec:
+    return load_gym().spec_of(config.env.removeprefix("gym/"), config.gym)
+
+
+def load_gym() -> ModuleType:
+    """The adapter, if Gymnasium is there."""
+    try:
+        from curiax.envs import host
+    except ImportError as error:
+        raise UserError(f"gym/… needs Gymnasium, which is not here: pip install 'curiax[gym]' ({error})") from error
+    return host
+
+
+HOSTS = {"atari": Host(make_atari, spec_of_atari), "gym": Host(make_gym, spec_of_gym)}
 
 
 def on_host(name: str) -> bool:
@@ -58,8 +84,12 @@ def spec_of(config: Config) -> EnvSpec:
 
 
 def check_name(name: str) -> None:
-    """Says which names there are, unless this is one. Of ALE's games, EnvPool knows all."""
+    """Says which names there are, unless this is one. EnvPool knows all of ALE's games, and Gymnasium its own."""
     if name.startswith("atari/"):
         atari.load(name.removeprefix("atari/"))
+    elif name.startswith("gym/"):
+        load_gym().find(name.removeprefix("gym/"))
+    elif name.partition("/")[0] in FOREIGN:
+        FOREIGN[name.partition("/")[0]].check_name(name.partition("/")[2])
     elif name not in ENVS:
         raise UserError(unknown_name("environment", name, ENVS))

@@ -23,6 +23,7 @@ class Environment(NamedTuple):
     draw: Callable[[PRNGKeyArray], Noise]  # all the randomness of one step or reset
     reset: Callable[[Noise], tuple[State, Array]]  # -> state, obs
     step: Callable[[State, Array, Noise], tuple[State, TimeStep]]
+    dear_reset: bool = False  # a reset costs many steps: none is made in vain
 
 
 class HostStep(NamedTuple):
@@ -83,8 +84,9 @@ def stream_step(env: Environment, stream: Stream, action: Int[Array, " B"], nois
     `info` and `episode` mean nothing: that step is not a transition.
     """
     stepped, step = jax.vmap(env.step)(stream.state, action, noise)
-    fresh, first_obs = jax.vmap(env.reset)(noise)
     reset = stream.last
+    begin = begin_one_by_one if env.dear_reset else begin_together
+    state, obs = begin(env, noise, reset, stepped, step.obs)
     age = jnp.where(reset, 0, stream.age + 1)
     limit = jnp.where(reset, env.spec.time_limit, stream.limit)
     truncated = (step.truncated | (age >= limit)) & ~step.terminated & ~reset
@@ -92,8 +94,8 @@ def stream_step(env: Environment, stream: Stream, action: Int[Array, " B"], nois
     reward = jnp.where(reset, 0.0, step.reward)
     returns = jnp.where(reset, 0.0, stream.returns + reward)
     stream = Stream(
-        state=jax.tree.map(lambda new, old: where(reset, new, old), fresh, stepped),
-        obs=where(reset, first_obs, step.obs),
+        state=state,
+        obs=obs,
         first=reset,
         last=terminated | truncated,
         age=age,
@@ -104,6 +106,28 @@ def stream_step(env: Environment, stream: Stream, action: Int[Array, " B"], nois
     return stream, step._replace(
         obs=stream.obs, reward=reward, terminated=terminated, truncated=truncated, episode=episode
     )
+
+
+def begin_together(
+    env: Environment, noise: Noise, ended: Bool[Array, " B"], state: State, obs: Shaped[Array, "B *obs"]
+) -> tuple[State, Shaped[Array, "B *obs"]]:
+    """New episodes where one has ended. All are reset, and most of the resets thrown away: cheaper than to choose."""
+    fresh, first_obs = jax.vmap(env.reset)(noise)
+    return jax.tree.map(lambda new, old: where(ended, new, old), fresh, state), where(ended, first_obs, obs)
+
+
+def begin_one_by_one(
+    env: Environment, noise: Noise, ended: Bool[Array, " B"], state: State, obs: Shaped[Array, "B *obs"]
+) -> tuple[State, Shaped[Array, "B *obs"]]:
+    """The same, with as many resets as episodes have ended."""
+    streams = jnp.argsort(~ended)  # those that have ended come first
+
+    def begin(index: Int[Array, ""], everything: tuple[State, Array]) -> tuple[State, Array]:
+        stream = streams[index]
+        fresh = env.reset(jax.tree.map(lambda x: x[stream], noise))
+        return jax.tree.map(lambda old, new: old.at[stream].set(new), everything, fresh)
+
+    return jax.lax.fori_loop(0, jnp.sum(ended), begin, (state, obs))
 
 
 def where(condition: Bool[Array, " B"], new: Shaped[Array, "B *any"], old: Shaped[Array, "B *any"]) -> Array:

@@ -1,0 +1,128 @@
+"""Craftax (Matthews et al., 2024): Crafter in JAX (Classic), and the larger game made after it."""
+
+import contextlib
+import io
+import os
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, UInt8
+
+from curiax.envs.base import Environment
+from curiax.envs.foreign import Answer, Foreign, adapt, their_rules
+from curiax.errors import UserError
+from curiax.suggest import unknown_name
+
+
+class Game(NamedTuple):
+    id: str  # Craftax's own
+    package: str  # where its constants are
+    pixels: bool
+    time_limit: int
+    about: str
+
+
+GAMES = {
+    "classic-symbolic": Game("Craftax-Classic-Symbolic-v1", "craftax_classic", False, 10_000, "Crafter, as numbers"),
+    "classic-pixels": Game("Craftax-Classic-Pixels-v1", "craftax_classic", True, 10_000, "Crafter, as 63×63 pictures"),
+    "symbolic": Game("Craftax-Symbolic-v1", "craftax", False, 100_000, "Craftax, as numbers: nine floors of it"),
+    "pixels": Game("Craftax-Pixels-v1", "craftax", True, 100_000, "Craftax, as 130×110 pictures"),
+}
+ABOUT = {name: game.about for name, game in GAMES.items()}
+ACHIEVEMENT = "achievement/"
+NEVER = 2**30  # steps
+
+
+def check_name(name: str) -> None:
+    if name not in GAMES:
+        raise UserError(unknown_name("environment", f"craftax/{name}", [f"craftax/{known}" for known in GAMES]))
+    constants(GAMES[name])
+
+
+def constants(game: Game) -> ModuleType:
+    """The module that holds the game's enumerations."""
+    try:
+        with their_rules():
+            return import_module(f"craftax.{game.package}.constants")
+    except ImportError:
+        raise UserError("Craftax is not installed: pip install 'curiax[craftax]'") from None
+
+
+@cache
+def make(name: str) -> Environment:
+    """One world after the other: each episode begins in a new one."""
+    check_name(name)
+    game = GAMES[name]
+    return adapt(foreign(name, game, load(game)))
+
+
+def load(game: Game) -> Any:
+    """Without automatic resets. Making the textures of pictures takes a minute, once, and prints: that is not ours."""
+    from craftax.craftax_env import make_craftax_env_from_name
+
+    if game.pixels:
+        keep_textures(constants(game))
+    with contextlib.redirect_stdout(io.StringIO()), their_rules():
+        return make_craftax_env_from_name(game.id, auto_reset=False)
+
+
+def keep_textures(module: ModuleType) -> None:
+    """Craftax keeps its textures where it is installed. Where that cannot be written, the user's cache holds them."""
+    path = Path(module.TEXTURE_CACHE_FILE)
+    if path.exists() or os.access(path.parent, os.W_OK):
+        return
+    cache_directory = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "curiax" / "craftax"
+    cache_directory.mkdir(parents=True, exist_ok=True)
+    module.TEXTURE_CACHE_FILE = str(cache_directory / path.name)  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def foreign(name: str, game: Game, env: Any) -> Foreign:
+    # Its own time limit calls itself an end of the game; the stream's truncates.
+    params = env.default_params.replace(max_timesteps=NEVER)
+    unlocked = {f"{ACHIEVEMENT}{one.name.lower()}": one.value for one in constants(game).Achievement}
+
+    def reset(key: Array) -> tuple[Array, Any]:
+        obs, state = env.reset_env(key, params)
+        return observation(obs), state
+
+    def step(key: Array, state: Any, action: Array) -> Answer:
+        obs, state, reward, terminated, _ = env.step_env(key, state, action, params)
+        return Answer(
+            observation(obs), state, reward, terminated, jnp.array(False), achievements(unlocked, state.achievements)
+        )
+
+    def observation(obs: Array) -> Array:
+        return to_bytes(obs) if game.pixels else obs
+
+    return Foreign(
+        name=f"craftax/{name}",
+        num_actions=env.num_actions,
+        time_limit=game.time_limit,
+        reset=reset,
+        step=step,
+        observation_scale=255.0 if game.pixels else 1.0,
+        dear_reset=True,
+    )
+
+
+def to_bytes(picture: Float[Array, "h w 3"]) -> UInt8[Array, "h w 3"]:
+    """As Crafter's pictures are: a quarter of the memory."""
+    return jnp.clip(jnp.round(picture * 255), 0, 255).astype(jnp.uint8)
+
+
+def achievements(unlocked: dict[str, int], found: Array) -> dict[str, Array]:
+    """How many the episode has unlocked so far, and which."""
+    each = {name: found[index].astype(jnp.float32) for name, index in unlocked.items()}
+    return {"achievements": jnp.sum(jnp.stack(list(each.values())))} | each
+
+
+def score(means: dict[str, float]) -> dict[str, float]:
+    """Crafter's score, from the shares s_i of episodes that unlocked each achievement, in percent (Hafner, 2021):
+    exp(mean ln(1 + s_i)) − 1. Nothing where there are no achievements."""
+    shares = [value for name, value in means.items() if name.startswith(ACHIEVEMENT)]
+    return {"score": float(np.expm1(np.mean(np.log1p(100 * np.array(shares)))))} if shares else {}

@@ -1,0 +1,106 @@
+"""JAX environments written by others, as ours: a thin adapter, and everything stays compiled.
+
+Theirs take a random key at every step, so a key is all the randomness that is drawn beforehand. Their automatic resets
+are not used: the final observation of an episode must stay in the stream.
+"""
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped, UInt32
+
+from curiax.envs.base import Environment
+from curiax.types import EnvSpec, State, TimeStep
+
+Key = UInt32[Array, " words"]  # as numbers, so that states that hold keys can be saved
+
+
+class Answer(NamedTuple):
+    """What a foreign environment answers to an action, before any reset."""
+
+    obs: Array
+    state: State
+    reward: Array
+    terminated: Array
+    truncated: Array
+    episode: dict[str, Array]  # of the episode so far
+
+
+class Foreign(NamedTuple):
+    """An environment of others. Whatever dtypes its parts have, `adapt` settles them."""
+
+    name: str
+    num_actions: int
+    time_limit: int
+    reset: Callable[[Key], tuple[Array, State]]
+    step: Callable[[Key, State, Array], Answer]
+    observation_scale: float = 1.0
+    dear_reset: bool = False
+
+
+def adapt(foreign: Foreign) -> Environment:
+    """The same environment by the contract of ours."""
+    key = jax.eval_shape(draw, jax.random.key(0))
+    with their_rules():
+        _, begun = jax.eval_shape(foreign.reset, key)
+        after = jax.eval_shape(foreign.step, key, begun, jax.ShapeDtypeStruct((), jnp.int32))
+
+    def reset(noise: Key) -> tuple[State, Shaped[Array, "*obs"]]:
+        with their_rules():
+            obs, state = foreign.reset(noise)
+        return settle(state, after.state), settle_observation(obs)
+
+    def step(state: State, action: Int[Array, ""], noise: Key) -> tuple[State, TimeStep]:
+        with their_rules():
+            answer = foreign.step(noise, state, action)
+        return settle(answer.state, after.state), TimeStep(
+            obs=settle_observation(answer.obs),
+            reward=number(answer.reward),
+            terminated=flag(answer.terminated),
+            truncated=flag(answer.truncated),  # by the environment itself; a time limit is the stream's
+            info={"noise": jnp.array(False)},  # nobody has marked any
+            episode={name: number(value) for name, value in answer.episode.items()},
+        )
+
+    spec = EnvSpec(
+        name=foreign.name,
+        observation_shape=after.obs.shape,
+        num_actions=foreign.num_actions,
+        time_limit=foreign.time_limit,
+        observation_scale=foreign.observation_scale,
+    )
+    return Environment(spec, draw, reset, step, foreign.dear_reset)
+
+
+def draw(key: PRNGKeyArray) -> Key:
+    return jax.random.key_data(key)
+
+
+@contextmanager
+def their_rules() -> Iterator[None]:
+    """Our tests forbid mixed dtypes and ranks; others rely on them, and JAX warns of some."""
+    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def settle(state: State, like: State) -> State:
+    """Arrays of the dtypes that they have after a step: a reset may give Python's numbers, or other dtypes."""
+    return jax.tree.map(lambda value, shape: jax.lax.convert_element_type(value, shape.dtype), state, like)
+
+
+def settle_observation(obs: Shaped[Array, "*obs"]) -> Shaped[Array, "*obs"]:
+    """Bytes stay bytes; everything else becomes float32."""
+    return obs if obs.dtype == jnp.uint8 else jax.lax.convert_element_type(obs, jnp.float32)
+
+
+def number(value: Any) -> Float[Array, ""]:
+    return jax.lax.convert_element_type(value, jnp.float32)
+
+
+def flag(value: Any) -> Bool[Array, ""]:
+    return jax.lax.convert_element_type(value, jnp.bool_)

@@ -1,0 +1,78 @@
+"""Environments of gymnax: classic control, MinAtar, bsuite and others. Its versions 0.0.9 and 1.0 both will do."""
+
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from curiax.envs.base import Environment
+from curiax.envs.foreign import Answer, Foreign, adapt, their_rules
+from curiax.errors import UserError, first_line
+from curiax.suggest import unknown_name
+
+ABOUT = {
+    "CartPole-v1": "gymnax: keep a pole upright (any other of gymnax with discrete actions by its name)",
+    "DeepSea-bsuite": "gymnax: one way in 2⁸ leads to the reward",
+    "Breakout-MinAtar": "gymnax: Breakout on 10×10 cells",
+}
+NEVER = 2**30  # steps
+
+
+def load() -> Any:
+    try:
+        with their_rules():
+            return import_module("gymnax")
+    except ImportError:
+        raise UserError("gymnax is not installed: pip install 'curiax[gymnax]'") from None
+
+
+def check_name(name: str) -> None:
+    names = load().registration.registered_envs
+    if name not in names:
+        raise UserError(unknown_name("environment", f"gymnax/{name}", [f"gymnax/{known}" for known in names]))
+
+
+@cache
+def make(name: str) -> Environment:
+    check_name(name)
+    try:
+        return adapt(foreign(name))
+    except UserError:
+        raise
+    except Exception as error:  # whatever theirs raise: one downloads images, one fails with today's JAX
+        raise UserError(f"gymnax/{name}: cannot be made ({type(error).__name__}: {first_line(error)})") from None
+
+
+def foreign(name: str) -> Foreign:
+    with their_rules():
+        env, params = load().make(name)
+        num_actions = getattr(env.action_space(params), "n", None)
+        num_observations = getattr(env.observation_space(params), "n", None)
+    if num_actions is None:
+        raise UserError(f"gymnax/{name}: its actions are real numbers; compiled environments need discrete ones")
+
+    def observation(obs: Any) -> jax.Array:
+        """A number that only names a state becomes one-hot."""
+        return obs if num_observations is None else jax.nn.one_hot(obs, num_observations)
+
+    def reset(key: jax.Array) -> tuple[jax.Array, Any]:
+        obs, state = env.reset_env(key, params)
+        return observation(obs), state
+
+    def step(key: jax.Array, state: Any, action: jax.Array) -> Answer:
+        obs, state, reward, done, _ = env.step_env(key, state, action, params)
+        terminated, truncated = ends(env, params, state, done)
+        return Answer(observation(obs), state, reward, terminated, truncated, {})
+
+    return Foreign(f"gymnax/{name}", int(num_actions), int(params.max_steps_in_episode), reset, step)
+
+
+def ends(env: Any, params: Any, state: Any, done: Any) -> tuple[Any, Any]:
+    """Has it ended of itself, or by its time limit? Before 1.0 gymnax does not say which."""
+    if hasattr(env, "is_truncated"):
+        return done, env.is_truncated(state, params)
+    untimed = params.replace(max_steps_in_episode=NEVER)
+    natural = jnp.logical_and(done, env.is_terminal(state, untimed))
+    return natural, jnp.logical_and(done, jnp.logical_not(natural))
