@@ -140,5 +140,5 @@ def test_noise_is_a_matter_of_its_seed(name):
 def test_a_stride_worked_by_hand():
     walk = np.array([[0, 0, 49, 49, 10], [0, 5, 45, 49, 20]], np.uint8)
     up = np.array([[0, 1, 0, 1, 1], [0, 0, 1, 1, 0]], np.uint8)
-    noise.stride(walk, np.array([1, 11], np.uint8), up)
-    assert walk.tolist() == [[49, 1, 48, 0, 11], [39, 44, 6, 10, 9]]
+    strode = noise.stride(np, walk, np.array([[1], [11]], np.uint8), up)
+    assert strode.tolist() == [[49, 1, 48, 0, 11], [39, 44, 6, 10, 9]]

@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt8
 
 from curiax.envs.base import Environment
+from curiax.envs.noise import wander
 from curiax.types import EnvSpec, TimeStep
 
 # '#' wall · 'P' start · '1' '2' '3' '4' the regions R1..R4 · 'c' a cell of R4 where a coin may lie
@@ -166,7 +167,7 @@ def step(
     position = jnp.where(blocked, state.position, target)
 
     if setting.blocks == "brownian":
-        moved = jnp.clip(state.blocks + noise.moves, 0, layout.doorways.shape[1] - 1)
+        moved = wander(jnp, state.blocks, noise.moves, layout.doorways.shape[1])
         onto_agent = jnp.all(doorways[which, moved] == position[None], axis=-1)
         blocks = jnp.where(onto_agent, state.blocks, moved)
     else:

@@ -1,13 +1,15 @@
 """Noise laid over the grey frames of host environments, in place; which noise it is depends on the previous action.
 
 What an action is called is its index in the Arcade Learning Environment (ALE), whatever set the agent chooses from.
+`stride`, `wander` and `patch_greys` are the equations, for numpy and JAX alike: `disturb.py` puts them around any
+environment.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Int, UInt8
+from jaxtyping import Bool, Int, Shaped, UInt8
 
 MODULUS = 50  # the walk's: U is in 0..49
 QUIET, LOUD = 1, 11  # its strides after odd and after even actions
@@ -28,7 +30,7 @@ def make(name: str, batch_size: int, frame: tuple[int, int], seed: int) -> Frame
     return FrameNoise(name, makers[name](batch_size, frame, generator_of(seed)))
 
 
-def generator_of(seed: int) -> np.random.Generator:
+def generator_of(seed: int | np.random.SeedSequence) -> np.random.Generator:
     return np.random.Generator(np.random.SFC64(seed))
 
 
@@ -50,7 +52,8 @@ def persistive(batch_size: int, frame: tuple[int, int], generator: np.random.Gen
 
     def apply(obs, first, action):
         loud = action % 2 == 0
-        stride(walk, np.where(loud, LOUD, QUIET).astype(np.uint8), coins(generator, walk.shape))
+        size = np.where(loud, LOUD, QUIET).astype(np.uint8)[:, None, None]
+        walk[:] = stride(np, walk, size, coins(generator, walk.shape))
         walk[first] = 0
         np.add(obs, walk, out=obs)  # bytes wrap at 256
         return loud & ~first
@@ -58,20 +61,19 @@ def persistive(batch_size: int, frame: tuple[int, int], generator: np.random.Gen
     return apply
 
 
-def stride(
-    walk: UInt8[np.ndarray, "B *frame"], size: UInt8[np.ndarray, " B"], up: UInt8[np.ndarray, "B *frame"]
-) -> None:
-    """U ← (U + ε) mod 50 with ε = size where `up`, else −size. `up` is used as scratch space.
+def stride(xp: Any, walk: Shaped[Any, "*walk"], size: Shaped[Any, "*size"], up: Shaped[Any, "*walk"]) -> Any:
+    """U ← (U + ε) mod 50 with ε = size where `up`, else −size; all of them bytes.
 
     −size is 50 − size here, so that nothing is negative and the sum stays below 100: one subtraction wraps it. Bytes
     wrap too: below 50, that subtraction gives 206 or more, and the minimum is the number itself.
     """
-    size = size.reshape(-1, *(1,) * (walk.ndim - 1))
-    np.multiply(up, 2 * size + (256 - MODULUS), out=up)  # 2·size − 50, modulo 256
-    np.add(up, MODULUS - size, out=up)  # size, or 50 − size
-    np.add(walk, up, out=walk)
-    np.subtract(walk, MODULUS, out=up)
-    np.minimum(walk, up, out=walk)
+    walk = walk + (up * (2 * size + (256 - MODULUS)) + (MODULUS - size))  # 2·size − 50, modulo 256; size, or 50 − size
+    return xp.minimum(walk, walk - MODULUS)
+
+
+def wander(xp: Any, place: Int[Any, "*any"], move: Int[Any, "*any"], length: Any) -> Any:
+    """A step of −1 or 1 along places 0 … length − 1; at either end, half of the steps stay there."""
+    return xp.clip(place + move, 0, length - 1)
 
 
 def coins(generator: np.random.Generator, shape: tuple[int, ...]) -> UInt8[np.ndarray, "*shape"]:
@@ -98,6 +100,6 @@ def patches(batch_size: int, frame: tuple[int, int], generator: np.random.Genera
     return apply
 
 
-def patch_greys(action: Int[np.ndarray, " B"], light: UInt8[np.ndarray, "B N"]) -> UInt8[np.ndarray, "B N"]:
+def patch_greys(action: Int[Any, " B"], light: UInt8[Any, "B N"]) -> UInt8[Any, "B N"]:
     """48 + 9a ± 48 for the action of ALE index a, 0..17."""
     return (9 * action[:, None] + 2 * CONTRAST * light.astype(np.int32)).astype(np.uint8)
