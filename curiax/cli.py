@@ -16,7 +16,9 @@ from rich.console import Console
 
 from curiax.config import Config, validate
 from curiax.errors import UserError
+from curiax.job import JobOptions, check_job
 from curiax.presets import preset_for, preset_of
+from curiax.study_options import StudyCommand, one_process
 from curiax.suggest import unknown_name
 
 Command = TypeVar("Command")
@@ -26,7 +28,7 @@ USAGE = """curiax — curiosity that can tell noise from novelty
   curiax train ENV [--curiosity METHOD] [--seed N] [--preset laptop|paper] [--field value ...]
                                  train an agent, or go on with a run   (curiax train --help: every field)
   curiax study NAME [--only PATTERN] [--seeds N ...] [--jobs N] [--out DIR] [--dry-run] [--field value ...]
-                                 train all the runs of a study, or go on with them
+                                 train all the runs of a study, or go on with them   (on a cluster: --launcher ray)
   curiax evaluate RUN [--episodes N] [--seed N] [--json FILE] [--video FILE.gif]
                                  play a run's policy, without training
   curiax report DIR [--out DIR] [--no-films]
@@ -50,27 +52,7 @@ class TrainCommand:
     """where the run is kept (default: runs/ENV/CURIOSITY/SEED)"""
     fresh: bool = False
     """start over; an earlier run there is renamed, not deleted"""
-
-
-@dataclasses.dataclass(frozen=True)
-class StudyCommand:
-    """Train all the runs of a study, one process per core. The same command goes on with what is not done.
-
-    The options of `curiax train` may follow, such as --preset and --env-steps; they hold for every run.
-    """
-
-    study: Annotated[str, tyro.conf.Positional]
-    """a study, see `curiax list studies`"""
-    only: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
-    """SETTING/METHOD or SETTING/METHOD/SEED, with * and ? as in file names; may be given several times"""
-    seeds: tuple[int, ...] | None = None
-    """instead of the study's own"""
-    jobs: int | None = None
-    """runs at a time (default: one per core)"""
-    out: Path | None = None
-    """where the runs are kept (default: runs/STUDY)"""
-    dry_run: bool = False
-    """print the runs and an estimate of the time they take, and stop"""
+    job: Annotated[JobOptions, tyro.conf.arg(name="")] = JobOptions()  # noqa: RUF009 — frozen
 
 
 @dataclasses.dataclass(frozen=True)
@@ -174,14 +156,16 @@ def parse_train(args: list[str]) -> TrainCommand:
 
 def train_command(args: list[str], console: Console) -> int:
     command = parse_train(args)
-    config = validate(command.config)
+    config, job = validate(command.config), check_job(command.job)
     from curiax import curiosity, envs
+    from curiax.distributed import joined
     from curiax.program import run_training
 
     envs.check_name(config.env)
     curiosity.resolve(config.curiosity)
     use_compilation_cache()
-    return run_training(config, command.run_dir, command.fresh, console)
+    with joined(job, config) as mesh:
+        return run_training(config, command.run_dir, command.fresh, console, mesh)
 
 
 def study_command(args: list[str], console: Console) -> int:
@@ -192,7 +176,7 @@ def study_command(args: list[str], console: Console) -> int:
     from curiax.studies.run import make_plan, run_study
 
     if command.study in MEASURED:
-        return {"scm": scm_study, "patches": patches_study}[command.study](command, rest, console)
+        return {"scm": scm_study, "patches": patches_study}[command.study](one_process(command), rest, console)
     if command.study not in STUDIES:
         raise UserError(unknown_name("study", command.study, STUDIES | MEASURED))
     study = STUDIES[command.study]
@@ -200,7 +184,8 @@ def study_command(args: list[str], console: Console) -> int:
     config = validate(parse(Config, rest, "study", default))
     refuse_what_varies(study, default, config)
     words = shlex.join(["curiax", "study", *args])
-    plan = make_plan(command.study, config, command.seeds, command.only, command.jobs, command.out, words)
+    asked = (command.seeds, command.only, command.jobs, command.out, words, command.where)
+    plan = make_plan(command.study, config, *asked)
     return run_study(plan, command.dry_run, console)
 
 

@@ -265,7 +265,12 @@ def differences(old: dict[str, Any], new: dict[str, Any], prefix: str = "") -> d
 def checkpoint_manager(directory: Path, keep: int) -> Any:
     import orbax.checkpoint as ocp  # a second of import that `curiax list` need not wait for
 
-    options = ocp.CheckpointManagerOptions(max_to_keep=keep, enable_async_checkpointing=False)
+    # Of several processes, one writes: the others may be on machines that do not see this directory.
+    alone = ocp.options.MultiprocessingOptions(active_processes={0})
+    options = ocp.CheckpointManagerOptions(
+        max_to_keep=keep, enable_async_checkpointing=False, create=False, multiprocessing_options=alone
+    )
+    (directory / "checkpoints").mkdir(parents=True, exist_ok=True)
     return ocp.CheckpointManager((directory / "checkpoints").absolute(), options=options)
 
 
