@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
+from jaxtyping import Array, Bool, Float, PRNGKeyArray, Shaped
 
-from curiax.agent.policy import believe_step, sample
+from curiax.agent.distributions import distribution_of, no_action
+from curiax.agent.policy import believe_step
 from curiax.envs.base import HostEnvironment, HostStep
 from curiax.types import Agent, Trajectory
 
@@ -24,14 +25,14 @@ class HostActor(NamedTuple):
 
     step: HostStep
     belief: Float[Array, "B D"]
-    previous_action: Int[Array, " B"]
+    previous_action: Shaped[Array, "B *action"]
 
 
 def host_actor_init(env: HostEnvironment, belief_size: int) -> HostActor:
     """Starts B episodes."""
     step = env.reset()
     batch_size = len(step.first)
-    return HostActor(step, jnp.zeros((batch_size, belief_size)), jnp.zeros(batch_size, jnp.int32))
+    return HostActor(step, jnp.zeros((batch_size, belief_size)), no_action(env.spec, batch_size))
 
 
 @jax.jit
@@ -39,14 +40,14 @@ def act(
     agent: Agent,
     belief: Float[Array, "B D"],
     obs: Shaped[Array, "B *obs"],
-    previous_action: Int[Array, " B"],
+    previous_action: Shaped[Array, "B *action"],
     first: Bool[Array, " B"],
-    gumbel: Float[Array, "B A"],
+    chance: Float[Array, "B A"],
 ) -> tuple[Array, Array, Array]:
-    """Belief, logits and sampled action: one call of the device per step."""
+    """Belief, the policy's logits and a sampled action: one call of the device per step."""
     belief = believe_step(agent, belief, obs, previous_action, first)
     logits = agent.policy(belief)
-    return belief, logits, sample(logits, gumbel)
+    return belief, logits, distribution_of(previous_action).sample(logits, chance)
 
 
 def host_rollout(
@@ -55,12 +56,13 @@ def host_rollout(
     """T steps of every stream, as `rollout` takes them. Observations keep their dtype: bytes stay bytes."""
     step, belief, action = start = actor
     _, key_act = jax.random.split(key)
-    gumbel = np.asarray(jax.random.gumbel(key_act, (num_steps, len(step.first), env.spec.num_actions)))
+    shape = (num_steps, len(step.first), env.spec.num_actions)
+    chances = np.asarray(distribution_of(action).draw(key_act, shape))
     obs = np.empty((num_steps + 1, *step.obs.shape), step.obs.dtype)
     obs[0] = step.obs
     steps, actions, logits = [step._replace(obs=())], [], []
     for t in range(num_steps):
-        belief, logit, action = act(agent, belief, obs[t], action, step.first, gumbel[t])
+        belief, logit, action = act(agent, belief, obs[t], action, step.first, chances[t])
         step = env.step(np.asarray(action))
         obs[t + 1] = step.obs
         steps.append(step._replace(obs=()))

@@ -9,6 +9,7 @@ import tyro
 
 from curiax.errors import UserError
 from curiax.parts import AtariOptions, BonusConfig, MethodConfig, NetworkConfig, VMPOConfig, WorldConfig
+from curiax.parts_gym import GymOptions, keywords
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,7 @@ class Config:
     bonus: BonusConfig = field(default_factory=BonusConfig)
     vmpo: VMPOConfig = field(default_factory=VMPOConfig)
     atari: AtariOptions = field(default_factory=AtariOptions)
+    gym: GymOptions = field(default_factory=GymOptions)
 
     @property
     def steps_per_update(self) -> int:
@@ -146,12 +148,15 @@ RANGES: dict[str, tuple[float, float, bool]] = {
     "vmpo.alpha": (0, float("inf"), False),
     "vmpo.epsilon_temperature": (0, float("inf"), True),
     "vmpo.epsilon_alpha": (0, float("inf"), True),
+    "vmpo.epsilon_mean": (0, float("inf"), True),
+    "vmpo.epsilon_covariance": (0, float("inf"), True),
     "vmpo.target_period": (1, float("inf"), True),
     "vmpo.value_weight": (0, float("inf"), True),
     "vmpo.entropy_weight": (0, float("inf"), True),
     "atari.sticky": (0, 1, True),
     "atari.noops": (0, 1000, True),
     "atari.frame_limit": (4, 2**31 - 1, True),
+    "gym.kinds": (0, 256, True),
 }
 
 LAYERS = (
@@ -176,6 +181,7 @@ def validate(config: Config) -> Config:
         if any(size < 1 for size in get(config, name)):
             sizes = " ".join(map(str, get(config, name)))
             raise UserError(f"--{name.replace('_', '-')} {sizes}: every layer must have at least one unit")
+    keywords(config.gym)  # they can be read
     for name in ("world.hidden", "network.channels"):
         if not get(config, name):
             raise UserError(f"--{name}: there must be at least one layer")
@@ -212,6 +218,7 @@ def from_dict(values: dict[str, Any]) -> Config:
         "bonus": BonusConfig,
         "vmpo": VMPOConfig,
         "atari": AtariOptions,
+        "gym": GymOptions,
     }
     built = {name: part(**_tuples(values.get(name, {}))) for name, part in parts.items()}
     return Config(**(_tuples(values) | built))

@@ -15,6 +15,8 @@ from rich.console import Console
 
 from curiax import curiosity as curiosities
 from curiax import envs
+from curiax.agent.distributions import entropy_of
+from curiax.agent.networks import embed_action
 from curiax.agent.policy import believe
 from curiax.config import Config
 from curiax.curiosity.reward import pay
@@ -100,8 +102,7 @@ def first_episode(trajectory: Trajectory) -> tuple[Bool[Array, "T B"], Bool[Arra
 def summarise(trajectory: Trajectory) -> dict[str, Any]:
     """The fields of `Episodes`."""
     within, end = first_episode(trajectory)
-    log_policy = jax.nn.log_softmax(trajectory.logits)
-    entropy = -jnp.sum(jnp.exp(log_policy) * log_policy, axis=-1)
+    entropy = entropy_of(trajectory.logits, trajectory.action)
     return {
         "outcome": {name: jnp.sum(jnp.where(end, x, 0.0), axis=0) for name, x in trajectory.episode.items()},
         "noise_dwell": jnp.mean(trajectory.info["noise"].astype(jnp.float32), axis=0, where=within),
@@ -252,7 +253,7 @@ def judge(
     agent = state.params.agent
     previous_action = jnp.concatenate([trajectory.previous_action[None], trajectory.action])
     belief = believe(agent, trajectory.belief, trajectory.obs, previous_action, trajectory.first)
-    embedded = agent.action_embedding[trajectory.action]
+    embedded = embed_action(agent.action_embedding, trajectory.action)
     experience = Experience(trajectory.obs, trajectory.action, trajectory.valid, belief, embedded)
     curiosity = curiosities.make(config, env.spec)
     error = curiosity.score(state.params.curiosity, state.params.critic, state.targets, experience, key).error

@@ -5,9 +5,9 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
 
 from curiax import envs
+from curiax.agent.distributions import entropy_of
 from curiax.collect import act, host_actor_init
 from curiax.config import Config
 from curiax.envs.base import HostEnvironment
@@ -49,10 +49,11 @@ def play_on_host(config: Config, agent: Agent, num_episodes: int, seed: int) -> 
         sums = np.zeros((3, batch_size))  # of the episode so far: steps, noisy ones, entropy
         ended: list[dict[str, float]] = []
         while (left > 0).any():
-            gumbel = chances.gumbel(size=(batch_size, env.spec.num_actions)).astype(np.float32)
-            belief, logits, action = act(agent, belief, jnp.asarray(step.obs), action, step.first, gumbel)
+            draw = chances.gumbel if env.spec.action_parts is None else chances.normal
+            chance = draw(size=(batch_size, env.spec.num_actions)).astype(np.float32)
+            belief, logits, action = act(agent, belief, jnp.asarray(step.obs), action, step.first, chance)
             reset, step = step.last, env.step(np.asarray(action))
-            taken = np.stack([np.ones(batch_size), step.info["noise"], entropy(np.asarray(logits))])
+            taken = np.stack([np.ones(batch_size), step.info["noise"], entropy_of(logits, action)])
             sums = np.where(reset, 0.0, sums + taken)
             for stream in np.flatnonzero(step.last & (left > 0)):
                 length, noise, total = sums[:, stream]
@@ -73,11 +74,3 @@ def human_normalised(env: str, outcome: dict[str, np.ndarray]) -> dict[str, np.n
         return {}
     random, human = HUMAN[game]
     return {"human_normalised": ((outcome["return"] - random) / (human - random)).astype(np.float32)}
-
-
-def entropy(logits: Float[np.ndarray, "B A"]) -> Float[np.ndarray, " B"]:
-    """Of the policy, in nats."""
-    shifted = logits - logits.max(axis=-1, keepdims=True)
-    weights = np.exp(shifted)
-    total = weights.sum(axis=-1)
-    return np.log(total) - (weights * shifted).sum(axis=-1) / total

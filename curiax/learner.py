@@ -10,6 +10,8 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from curiax import curiosity as curiosities
 from curiax.agent import popart
+from curiax.agent.distributions import distribution_for
+from curiax.agent.networks import embed_action
 from curiax.agent.policy import believe, make_agent
 from curiax.agent.returns import vtrace_returns
 from curiax.agent.vmpo import init_duals, project_duals, vmpo_losses
@@ -91,7 +93,7 @@ def learner_init(
     key, key_agent, key_curiosity, key_stream = jax.random.split(key, 4)
     agent = make_agent(config.network, spec, key_agent)
     curiosity_params, critic, targets = curiosity.init(key_curiosity, agent.encoder)
-    params = LearnerParams(agent, init_duals(config.vmpo), curiosity_params, critic)
+    params = LearnerParams(agent, init_duals(config.vmpo, distribution_for(spec)), curiosity_params, critic)
     return LearnerState(
         params=params,
         acting=agent,
@@ -161,7 +163,8 @@ def learner_loss(
     agent, valid, vmpo = params.agent, trajectory.valid, config.vmpo
     previous_action = jnp.concatenate([trajectory.previous_action[None], trajectory.action])
     belief = believe(agent, trajectory.belief, trajectory.obs, previous_action, trajectory.first)
-    experience = Experience(trajectory.obs, trajectory.action, valid, belief, agent.action_embedding[trajectory.action])
+    embedded = embed_action(agent.action_embedding, trajectory.action)
+    experience = Experience(trajectory.obs, trajectory.action, valid, belief, embedded)
     curious = curiosity.score(params.curiosity, params.critic, state.targets, experience, key)
     error = curious.error if paid is None else paid
     bonus, reward, intrinsic = mix(config.bonus, config.reward, state.bonus, error, trajectory.reward, valid)

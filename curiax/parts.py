@@ -129,11 +129,15 @@ class VMPOConfig:
     temperature: float = 0.5
     """η at the start"""
     alpha: float = 0.5
-    """α at the start"""
+    """every α at the start"""
     epsilon_temperature: float = 0.01
     """ε_η"""
     epsilon_alpha: float = 0.005
-    """ε_α: the KL limit"""
+    """ε_α: the KL limit, where actions are numbered"""
+    epsilon_mean: float = 0.01
+    """ε_αμ: the KL limit of a Gaussian policy's mean"""
+    epsilon_covariance: float = 1e-4
+    """ε_αΣ: and of its covariance, which would otherwise shrink before the mean is found"""
     target_period: int = 10
     """updates between copies of the online network to the acting one"""
     train_beliefs: bool = False

@@ -4,9 +4,10 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray, Shaped
 
-from curiax.agent.policy import believe_step, sample
+from curiax.agent.distributions import distribution_of, no_action
+from curiax.agent.policy import believe_step
 from curiax.envs.base import Environment, Stream, stream_reset, stream_step
 from curiax.types import Agent, Trajectory
 
@@ -16,7 +17,7 @@ class Actor(NamedTuple):
 
     stream: Stream
     belief: Float[Array, "B D"]
-    previous_action: Int[Array, " B"]
+    previous_action: Shaped[Array, "B *action"]
 
 
 def actor_init(env: Environment, batch_size: int, belief_size: int, key: PRNGKeyArray) -> Actor:
@@ -24,7 +25,7 @@ def actor_init(env: Environment, batch_size: int, belief_size: int, key: PRNGKey
     return Actor(
         stream=stream_reset(env, noise, batch_size),
         belief=jnp.zeros((batch_size, belief_size)),
-        previous_action=jnp.zeros(batch_size, jnp.int32),
+        previous_action=no_action(env.spec, batch_size),
     )
 
 
@@ -35,20 +36,21 @@ def rollout(
     batch_size = actor.belief.shape[0]
     key_env, key_act = jax.random.split(key)
     noise = jax.vmap(jax.vmap(env.draw))(jax.random.split(key_env, (num_steps, batch_size)))
-    gumbel = jax.random.gumbel(key_act, (num_steps, batch_size, env.spec.num_actions))
+    distribution = distribution_of(actor.previous_action)
+    chances = distribution.draw(key_act, (num_steps, batch_size, env.spec.num_actions))
 
     def step(actor: Actor, randomness: tuple[Any, Array]) -> tuple[Actor, tuple]:
-        noise, gumbel = randomness
+        noise, chance = randomness
         stream = actor.stream
         belief = believe_step(agent, actor.belief, stream.obs, actor.previous_action, stream.first)
         logits = agent.policy(belief)
-        action = sample(logits, gumbel)
+        action = distribution.sample(logits, chance)
         next_stream, timestep = stream_step(env, stream, action, noise)
         recorded = (stream.obs, stream.first, stream.last, action, logits, timestep._replace(obs=()))
         return Actor(next_stream, belief, action), recorded
 
     start = actor
-    actor, (obs, first, last, action, logits, timestep) = jax.lax.scan(step, start, (noise, gumbel))
+    actor, (obs, first, last, action, logits, timestep) = jax.lax.scan(step, start, (noise, chances))
     end = actor.stream
     return actor, Trajectory(
         obs=jnp.concatenate([obs, end.obs[None]]),

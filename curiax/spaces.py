@@ -11,6 +11,7 @@ import numpy as np
 from curiax.errors import UserError
 
 NARROW = ("uint8", "int8", "bool")  # kept as they are until a network reads them; all else is made float32
+SMALLEST_IMAGE = 16  # pixels along the shorter side; what is smaller is read as a vector
 
 
 class Box(NamedTuple):
@@ -78,6 +79,11 @@ def read_observation_space(space: Any, scale: float | None) -> Observations:
     if not (math.isfinite(scale) and scale > 0):
         raise UserError(f"observation_scale: got {scale}, expected a number above 0")
     return Observations(shape, dtype.name, scale)
+
+
+def is_image(shape: tuple[int, ...]) -> bool:
+    """[H, W] or [H, W, C], large enough for convolutions to pay."""
+    return len(shape) in (2, 3) and min(shape[:2]) >= SMALLEST_IMAGE
 
 
 def read_action_space(space: Any) -> Actions:
@@ -164,11 +170,22 @@ def check_flags(name: str, x: Any, leading: tuple[int, ...]) -> np.ndarray:
 
 def to_unit(space: Actions, x: np.ndarray) -> np.ndarray:
     """A coordinate with two bounds goes to ±1; one without stays as it is."""
+    centre, half = unit(space)
+    return ((np.clip(x, space.low, space.high) - centre) / half).astype(np.float32)
+
+
+def from_unit(space: Actions, x: np.ndarray) -> np.ndarray:
+    """The inverse, clipped to the bounds."""
+    centre, half = unit(space)
+    return np.clip(centre + half * x, space.low, space.high).astype(np.float32)
+
+
+def unit(space: Actions) -> tuple[np.ndarray, np.ndarray]:
+    """Centre and half the width of each coordinate that has two bounds; 0 and 1 of the others."""
     low, high = np.array(space.low), np.array(space.high)
     bounded = np.isfinite(low) & np.isfinite(high)
-    centre = np.where(bounded, (np.where(bounded, low, 0) + np.where(bounded, high, 0)) / 2, 0)
-    half = np.where(bounded, (np.where(bounded, high, 0) - np.where(bounded, low, 0)) / 2, 1)
-    return ((np.clip(x, low, high) - centre) / half).astype(np.float32)
+    low, high = np.where(bounded, low, -1), np.where(bounded, high, 1)
+    return (low + high) / 2, (high - low) / 2
 
 
 def as_array(name: str, x: Any) -> np.ndarray:

@@ -43,12 +43,12 @@ class Trajectory(NamedTuple):
     obs: Shaped[Array, "T1 B *obs"]
     first: Bool[Array, "T1 B"]  # obs is the first of an episode
     last: Bool[Array, "T1 B"]  # obs is the final one of an episode: the step after it is a reset
-    action: Int[Array, "T B"]
-    logits: Float[Array, "T B A"]  # of the acting policy
+    action: Shaped[Array, "T B *action"]  # a number, or a vector
+    logits: Float[Array, "T B A"]  # of the acting policy; of a Gaussian one whatever its head gives
     reward: Float[Array, "T B"]  # extrinsic
     terminated: Bool[Array, "T B"]
     belief: Float[Array, "B D"]  # of the acting network, before the first observation
-    previous_action: Int[Array, " B"]
+    previous_action: Shaped[Array, "B *action"]
     info: dict[str, Shaped[Array, "T B *any"]]
     episode: dict[str, Shaped[Array, "T B *any"]]
 
@@ -91,7 +91,7 @@ class Agent(NamedTuple):
     """Everything the policy and value losses train, and what the acting copy holds."""
 
     encoder: Params
-    action_embedding: Float[Array, "A E"]
+    action_embedding: Float[Array, "A E"]  # a row for each action, or for each coordinate of one
     core: Params
     policy: Params
     value: Params
@@ -99,7 +99,7 @@ class Agent(NamedTuple):
 
 class LearnerParams(NamedTuple):
     agent: Agent
-    duals: dict[str, Float[Array, ""]]  # V-MPO's temperature η and KL multiplier α
+    duals: dict[str, Float[Array, ""]]  # V-MPO's temperature η and KL multipliers α
     curiosity: Params
     critic: Params  # the curiosity's adversary; () where there is none
 

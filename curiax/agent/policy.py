@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
+from jaxtyping import Array, Bool, Float, PRNGKeyArray, Shaped
 
+from curiax.agent.distributions import distribution_for
 from curiax.agent.gru import GRU
 from curiax.agent.networks import MLP, ImageEncoder, VectorEncoder, concatenate, embed_action
 from curiax.config import NetworkConfig
+from curiax.spaces import is_image
 from curiax.types import Agent, EnvSpec
-
-SMALLEST_IMAGE = 16  # pixels along the shorter side; what is smaller is read as a vector
 
 
 def make_encoder(config: NetworkConfig, spec: EnvSpec, key: PRNGKeyArray) -> VectorEncoder | ImageEncoder:
@@ -26,18 +26,13 @@ def make_features(config: NetworkConfig, spec: EnvSpec, key: PRNGKeyArray) -> Ve
     return make_encoder(replace(config, encoder_hidden=config.feature_hidden), spec, key)
 
 
-def is_image(shape: tuple[int, ...]) -> bool:
-    """[H, W] or [H, W, C], large enough for convolutions to pay."""
-    return len(shape) in (2, 3) and min(shape[:2]) >= SMALLEST_IMAGE
-
-
 def make_agent(config: NetworkConfig, spec: EnvSpec, key: PRNGKeyArray) -> Agent:
     key_encoder, key_action, key_core, key_policy, key_value = jax.random.split(key, 5)
     return Agent(
         encoder=make_encoder(config, spec, key_encoder),
         action_embedding=jax.random.normal(key_action, (spec.num_actions, config.action_embedding)),
         core=GRU(config.embedding + config.action_embedding, config.belief, key_core),
-        policy=MLP(config.belief, config.head_hidden, spec.num_actions, key_policy),
+        policy=MLP(config.belief, config.head_hidden, distribution_for(spec).num_outputs(spec.num_actions), key_policy),
         value=MLP(config.belief, config.head_hidden, 1, key_value),
     )
 
@@ -54,7 +49,7 @@ def believe_step(
     agent: Agent,
     belief: Float[Array, "B d"],
     obs: Shaped[Array, "B *obs"],
-    previous_action: Int[Array, " B"],
+    previous_action: Shaped[Array, "B *action"],
     first: Bool[Array, " B"],
 ) -> Float[Array, "B d"]:
     """b_t = GRU_c(b_{t−1}, [ω(o_t), emb(a_{t−1})]), for acting."""
@@ -72,8 +67,3 @@ def believe(
     """The same over a whole trajectory, for learning."""
     inputs = concatenate(agent.encoder(obs), embed_previous(agent, previous_action, first))
     return agent.core.unroll(belief, inputs, first)
-
-
-def sample(logits: Float[Array, "*batch A"], gumbel: Float[Array, "*batch A"]) -> Int[Array, "*batch"]:
-    """An action of softmax(logits), from Gumbel noise drawn beforehand."""
-    return jnp.argmax(logits + gumbel, axis=-1).astype(jnp.int32)

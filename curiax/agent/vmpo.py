@@ -5,8 +5,9 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import rlax
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float, Shaped
 
+from curiax.agent.distributions import CATEGORICAL, Distribution, distribution_of
 from curiax.config import VMPOConfig
 
 SMALLEST_DUAL = 1e-8
@@ -18,12 +19,13 @@ class VMPOLosses(NamedTuple):
     kl: Float[Array, "T B"]
 
 
-def init_duals(config: VMPOConfig) -> dict[str, Float[Array, ""]]:
-    return {"temperature": jnp.float32(config.temperature), "alpha": jnp.float32(config.alpha)}
+def init_duals(config: VMPOConfig, distribution: Distribution = CATEGORICAL) -> dict[str, Float[Array, ""]]:
+    multipliers = {name: jnp.float32(config.alpha) for name in distribution.multipliers}
+    return {"temperature": jnp.float32(config.temperature)} | multipliers
 
 
 def project_duals(duals: dict[str, Float[Array, ""]]) -> dict[str, Float[Array, ""]]:
-    """η, α ≥ 1e-8. The loss clips them too, but a clipped dual has no gradient to come back with."""
+    """η and every α ≥ 1e-8. The loss clips them too, but a clipped dual has no gradient to come back with."""
     return jax.tree.map(lambda dual: jnp.maximum(dual, SMALLEST_DUAL), duals)
 
 
@@ -32,7 +34,7 @@ def vmpo_losses(
     duals: dict[str, Float[Array, ""]],
     logits: Float[Array, "T B A"],
     acting_logits: Float[Array, "T B A"],
-    action: Int[Array, "T B"],
+    action: Shaped[Array, "T B *action"],
     advantage: Float[Array, "T B"],
     valid: Bool[Array, "T B"],
 ) -> VMPOLosses:
@@ -40,23 +42,23 @@ def vmpo_losses(
     L_η = η ε_η + η log mean exp(A/η)
     L_α = mean [α (ε_α − sg KL) + sg(α) KL],  KL = KL(π_acting ‖ π).
 
+    A Gaussian policy has two such terms, for its mean and for its covariance, with an α and ε_α of each.
     `rlax` masks all but the KL; dividing by the valid share makes its plain mean the mean over valid steps.
     """
-    log_policy = jax.nn.log_softmax(logits)
-    log_acting = jax.nn.log_softmax(acting_logits)
-    kl = jnp.sum(jnp.exp(log_acting) * (log_acting - log_policy), axis=-1)
-    weight = valid.astype(kl.dtype)
-    log_prob = jnp.take_along_axis(log_policy, action[..., None], axis=-1)[..., 0]
+    terms = distribution_of(action).terms(logits, acting_logits, action)
+    limits = {"alpha_mean": config.epsilon_mean, "alpha_covariance": config.epsilon_covariance}
+    weight = valid.astype(advantage.dtype)
+    constraints = []
+    for name, kl in terms.kls.items():
+        penalty = rlax.LagrangePenalty(duals[name], jnp.float32(limits.get(name, config.epsilon_alpha)))
+        constraints.append((kl * weight / weight.mean(), penalty))
     with jax.numpy_dtype_promotion("standard"):  # rlax relies on it
         loss, _ = rlax.vmpo_loss(
-            sample_log_probs=log_prob,
+            sample_log_probs=terms.log_prob,
             advantages=jax.lax.stop_gradient(advantage),
             temperature_constraint=rlax.LagrangePenalty(duals["temperature"], jnp.float32(config.epsilon_temperature)),
-            kl_constraints=[
-                (kl * weight / weight.mean(), rlax.LagrangePenalty(duals["alpha"], jnp.float32(config.epsilon_alpha)))
-            ],
+            kl_constraints=constraints,
             restarting_weights=weight,
             top_k_fraction=config.top_fraction,
         )
-    entropy = -jnp.sum(jnp.exp(log_policy) * log_policy, axis=-1)
-    return VMPOLosses(policy=jnp.asarray(loss), entropy=entropy, kl=kl)
+    return VMPOLosses(policy=jnp.asarray(loss), entropy=terms.entropy, kl=jax.tree.reduce(jnp.add, terms.kls))

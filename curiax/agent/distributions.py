@@ -1,0 +1,113 @@
+"""What the numbers of a policy's head mean: logits of numbered actions, or a Gaussian where an action is a vector."""
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, PRNGKeyArray, Shaped
+
+from curiax.types import EnvSpec
+
+SMALLEST_DEVIATION = 1e-3
+
+
+class Terms(NamedTuple):
+    """What V-MPO asks of a policy about the actions that another one took."""
+
+    log_prob: Float[Array, "*batch"]
+    entropy: Float[Array, "*batch"]
+    kls: dict[str, Float[Array, "*batch"]]  # parts of KL(π_acting ‖ π), by the name of the multiplier that limits each
+
+
+class Distribution(NamedTuple):
+    """Chances are drawn beforehand: those of a rollout's steps all at once."""
+
+    num_outputs: Callable[[int], int]  # of the head, for so many actions or coordinates
+    draw: Callable[[PRNGKeyArray, tuple[int, ...]], Array]  # chances, one for each action or coordinate
+    sample: Callable[[Array, Array], Array]  # outputs, chances -> action
+    terms: Callable[[Array, Array, Array], Terms]  # outputs, those of the acting policy, action
+    multipliers: tuple[str, ...]  # the names in Terms.kls
+
+
+def distribution_for(spec: EnvSpec) -> Distribution:
+    return CATEGORICAL if spec.action_parts is None else GAUSSIAN
+
+
+def distribution_of(action: Shaped[Array, "..."]) -> Distribution:
+    """The same, told from actions: whole numbers, or vectors of real ones."""
+    return CATEGORICAL if jnp.issubdtype(action.dtype, jnp.integer) else GAUSSIAN
+
+
+def no_action(spec: EnvSpec, batch_size: int) -> Shaped[Array, "B *action"]:
+    """What stands for the action before the first."""
+    if spec.action_parts is None:
+        return jnp.zeros(batch_size, jnp.int32)
+    return jnp.zeros((batch_size, spec.num_actions))
+
+
+@jax.jit
+def entropy_of(logits: Float[Array, "*batch A"], action: Shaped[Array, "..."]) -> Float[Array, "*batch"]:
+    """Of a policy, in nats."""
+    return distribution_of(action).terms(logits, logits, action).entropy
+
+
+def sample(logits: Float[Array, "*batch A"], gumbel: Float[Array, "*batch A"]) -> Int[Array, "*batch"]:
+    """An action of softmax(logits), from Gumbel noise."""
+    return jnp.argmax(logits + gumbel, axis=-1).astype(jnp.int32)
+
+
+def categorical_terms(
+    logits: Float[Array, "*batch A"], acting: Float[Array, "*batch A"], action: Int[Array, "*batch"]
+) -> Terms:
+    log_policy = jax.nn.log_softmax(logits)
+    log_acting = jax.nn.log_softmax(acting)
+    kl = jnp.sum(jnp.exp(log_acting) * (log_acting - log_policy), axis=-1)
+    log_prob = jnp.take_along_axis(log_policy, action[..., None], axis=-1)[..., 0]
+    entropy = -jnp.sum(jnp.exp(log_policy) * log_policy, axis=-1)
+    return Terms(log_prob, entropy, {"alpha": kl})
+
+
+def mean_and_deviation(outputs: Float[Array, "*batch D2"]) -> tuple[Float[Array, "*batch D"], Float[Array, "*batch D"]]:
+    """μ and σ of every coordinate, which are independent of each other."""
+    mean, raw = jnp.split(outputs, 2, axis=-1)
+    return mean, jax.nn.softplus(raw) + SMALLEST_DEVIATION
+
+
+def gaussian_sample(outputs: Float[Array, "*batch D2"], normal: Float[Array, "*batch D"]) -> Float[Array, "*batch D"]:
+    mean, deviation = mean_and_deviation(outputs)
+    return mean + deviation * normal
+
+
+def gaussian_terms(
+    outputs: Float[Array, "*batch D2"], acting: Float[Array, "*batch D2"], action: Float[Array, "*batch D"]
+) -> Terms:
+    """The two parts of the KL, mean and covariance each as if the other had stayed (Song et al., 2019):
+
+    KL_μ = ½ (μ − μ_a)ᵀ Σ_a⁻¹ (μ − μ_a),   KL_Σ = ½ [tr(Σ⁻¹ Σ_a) − d + log(|Σ| / |Σ_a|)].
+    """
+    mean, deviation = mean_and_deviation(outputs)
+    acting_mean, acting_deviation = mean_and_deviation(acting)
+    ratio = acting_deviation / deviation
+    log_prob = jnp.sum(jax.scipy.stats.norm.logpdf(action, mean, deviation), axis=-1)
+    entropy = jnp.sum(jnp.log(deviation) + 0.5 * math.log(2 * math.pi * math.e), axis=-1)
+    kl_mean = 0.5 * jnp.sum(jnp.square((mean - acting_mean) / acting_deviation), axis=-1)
+    kl_covariance = jnp.sum(0.5 * jnp.square(ratio) - 0.5 - jnp.log(ratio), axis=-1)
+    return Terms(log_prob, entropy, {"alpha_mean": kl_mean, "alpha_covariance": kl_covariance})
+
+
+CATEGORICAL = Distribution(
+    num_outputs=lambda num_actions: num_actions,
+    draw=jax.random.gumbel,
+    sample=sample,
+    terms=categorical_terms,
+    multipliers=("alpha",),
+)
+GAUSSIAN = Distribution(
+    num_outputs=lambda num_coordinates: 2 * num_coordinates,
+    draw=jax.random.normal,
+    sample=gaussian_sample,
+    terms=gaussian_terms,
+    multipliers=("alpha_mean", "alpha_covariance"),
+)
