@@ -35,6 +35,7 @@ LAYERS = (
     "distributed",
     "learner",
     "dropin",
+    "sb3",
     "runs",
     "train",
     "program",
