@@ -10,7 +10,9 @@ import numpy as np
 from curiax.config import LAPTOP, Config, to_dict
 from curiax.envs import maze
 from curiax.evaluate import Film
+from curiax.presets import ATARI_LAPTOP
 from curiax.runs import MetricsFile, append_maps
+from curiax.studies.base import replaced
 
 LAYOUT = maze.parse(maze.MAP)
 FLOOR = np.argwhere(~LAYOUT.wall)
@@ -30,32 +32,63 @@ def write_run(
     **metrics: Sequence[float],
 ) -> None:
     """A run with one row per value of `trackers`; it is finished if that is all that the config asks for."""
+    regions = {
+        f"tracker_{number}": [float(np.clip(score + 1 - number, 0, 1)) for score in trackers] for number in (1, 2, 3, 4)
+    }
+    columns = {"trackers": list(map(float, trackers)), "noise_dwell": list(map(float, dwell))}
+    write_columns(directory, config, {**columns, **regions, **metrics}, maps)
+
+
+def write_columns(
+    directory: Path,
+    config: Config,
+    columns: dict[str, Sequence[float]],
+    maps: Sequence[dict[str, np.ndarray]] = (),
+) -> None:
+    """A run in any environment, with these metrics."""
     directory.mkdir(parents=True)
     (directory / "config.json").write_text(json.dumps(to_dict(config)))
     file = MetricsFile(directory / "metrics.csv")
-    for row, score in enumerate(trackers):
+    num_rows = len(next(iter(columns.values())))
+    for row in range(num_rows):
         update = (row + 1) * config.log_every
-        shares = {f"tracker_{number}": float(np.clip(score + 1 - number, 0, 1)) for number in (1, 2, 3, 4)}
-        values = {name: column[row] for name, column in metrics.items()}
         steps = update * config.steps_per_update
-        file.append(
-            {"update": update, "env_steps": steps, "seconds": 20 + row * 2.56, "trackers": float(score)}
-            | {"noise_dwell": float(dwell[row]), **shares, **values}
-        )
+        values = {name: column[row] for name, column in columns.items()}
+        file.append({"update": update, "env_steps": steps, "seconds": 20 + row * 2.56, **values})
         if len(maps):
             append_maps(directory / "maps.f32", maps[row], row)
     file.close()
-    if len(trackers) * config.log_every >= config.num_updates:
+    if num_rows * config.log_every >= config.num_updates:
         (directory / "DONE").write_text("{}")
 
 
-def write_study_json(directory: Path, runs: Sequence[tuple[str, str, int]], command: str = "curiax study maze") -> None:
+def game_of(game: str, method: str, seed: int, num_rows: int, **fields: object) -> Config:
+    """Of a run on Atari; fields by their dotted names."""
+    steps = num_rows * ATARI_LAPTOP.log_every * ATARI_LAPTOP.steps_per_update
+    identity = {"env": f"atari/{game}", "curiosity": method, "seed": seed, "env_steps": steps}
+    return replaced(ATARI_LAPTOP, identity | fields)
+
+
+def rooms_of(num_rows: int, cells: Sequence[tuple[int, int]]) -> list[dict[str, np.ndarray]]:
+    """Maps of an agent in Montezuma's temple that is in each of these rooms equally often."""
+    visits = np.zeros((4, 9), np.float32)
+    for cell in cells:
+        visits[cell] = 50.0
+    return [{"visits": visits, "reward": 0.1 * visits}] * num_rows
+
+
+def write_study_json(
+    directory: Path,
+    runs: Sequence[tuple[str, str, int]],
+    command: str = "curiax study maze",
+    name: str = "maze",
+) -> None:
     entries = [
         {"directory": f"{setting}/{method}/{seed}", "setting": setting, "method": method, "seed": seed}
         for setting, method, seed in runs
     ]
     about = {
-        "name": "maze",
+        "name": name,
         "command": command,
         "preset": "laptop",
         "fields": {},

@@ -7,6 +7,7 @@ import shutil
 
 import pytest
 from report_data import config_of, random_film, staring, write_run, write_study_json
+from report_games import write_games
 from rich.console import Console
 from test_train import TINY
 
@@ -68,6 +69,14 @@ def bare(tmp_path_factory):
     write_run(root / "run", config_of("brownian", "rnd", 0, ROWS), [1.0] * 3, [0.2] * 3)
     assert main(["report", str(root / "run"), "--no-films", "--out", str(root / "out")]) == 0
     return root / "out" / "report.html"
+
+
+@pytest.fixture(scope="module")
+def games(tmp_path_factory):
+    """The page of a made-up study of Montezuma's Revenge."""
+    root = tmp_path_factory.mktemp("games")
+    write_games(root)
+    return write_report(root, root / "report", True, lambda text: None)
 
 
 @pytest.fixture(scope="module")
@@ -324,6 +333,20 @@ def test_an_old_run_without_maps_or_film_is_shown_all_the_same(bare, visit):
     assert page.locator("#figure path.mean").count() == 1
     assert "RND 1.0 (one seed)" in page.locator(".lead").inner_text()
     assert "25 % done" in page.locator("#scores").inner_text()
+    assert page.evaluate(OVERFLOW) == 0
+    assert page.evaluate(NAMELESS) == []
+
+
+def test_a_page_of_games_tells_returns_and_rooms(games, visit):
+    assert {path.name for path in games.parent.iterdir()} == FILES | {"rooms.png"}
+    page = visit(games, 400)
+    assert page.locator("h1").inner_text() == "Curiosity at play"
+    assert page.locator("#figure h3").all_inner_texts()[0] == "Return of an episode"
+    assert page.locator("#figure .chart").count() == 3 * 2  # scores and settings
+    assert page.locator("#figure path.mean").count() == 3 * 2 * 2
+    picture = page.locator("#maps img")
+    assert picture.evaluate("one => one.complete && one.naturalWidth > 300")
+    assert "curiax evaluate RUN --video" in page.locator("#films").inner_text()
     assert page.evaluate(OVERFLOW) == 0
     assert page.evaluate(NAMELESS) == []
 

@@ -93,12 +93,12 @@ def test_runs_that_cost_the_same_are_measured_once():
 def test_a_large_update_is_measured_on_shorter_unrolls_of_the_same_batch(tmp_path):
     assert shortened(ATARI_LAPTOP) == ATARI_LAPTOP  # its runs find what it compiles
     short = shortened(ATARI_PAPER)
-    assert (short.batch_size, short.unroll, short.log_every) == (32, 16, 1)
+    assert (short.batch_size, short.unroll, short.log_every) == (32, 8, 1)
     assert dataclasses.replace(short, unroll=128, log_every=5) == ATARI_PAPER
-    long = dataclasses.replace(ATARI_PAPER, batch_size=512)
-    assert shortened(long).unroll == long.world.horizon  # no unroll is shorter than the horizon
+    wide = dataclasses.replace(ATARI_PAPER, batch_size=512)
+    assert shortened(wide).unroll == wide.world.horizon  # no unroll is shorter than the horizon
     words = measurement("name", tmp_path, dataclasses.replace(ATARI_PAPER, env="atari/hero")).words
-    assert words[words.index("--env-steps") + 1] == str(3 * 32 * 16)
+    assert words[words.index("--env-steps") + 1] == str(2 * 32 * 8)
 
 
 @pytest.mark.parametrize(("number", "text"), [(640, "640"), (3200, "3.2 k"), (2.0e6, "2.0 M"), (12.288e9, "12.3 G")])

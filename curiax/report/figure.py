@@ -1,4 +1,4 @@
-"""The paper's figure, trackers per episode against environment steps, one panel per setting; the losses likewise."""
+"""The paper's figures: scores against environment steps, one panel per setting; the losses likewise."""
 
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from matplotlib.lines import Line2D
 
 from curiax.report.read import Study
 from curiax.report.scores import Curve, curve, grid
+from curiax.report.subject import logged_scores, subject_of
 from curiax.report.words import method_title
 
 # Okabe and Ito's palette, told apart by colour-blind readers too; a method has one colour everywhere.
@@ -22,6 +23,7 @@ COLOURS = {
     "icm": "#cc79a7",
     "icm+hindsight": "#56b4e9",
 }
+MAX_COLUMNS = 6
 SPARE = ("#e69f00", "#888888", "#b3a800")
 # What the losses' figure shows, from the top, where a run has logged it.
 LOSSES = {
@@ -44,60 +46,106 @@ def colours(methods: list[str]) -> dict[str, str]:
 
 
 def draw_figure(study: Study, paths: list[Path]) -> None:
-    """Writes the same figure to each path, in the format of its name."""
-    edges, palette = grid(study), colours(study.methods)
-    size = (3.1 * len(study.settings) + 0.6, 3.4)
-    figure, panels = plt.subplots(
-        1, len(study.settings), figsize=size, sharey=True, squeeze=False, layout="constrained"
-    )
-    for axes, setting in zip(panels[0], study.settings, strict=True):
-        for method in study.methods:
-            found = curve(study.group(setting, method), "trackers", edges)
-            if found is not None:
-                draw_curve(axes, edges, found, palette[method], method_title(method))
-        decorate(axes, setting, edges)
-    panels[0, 0].set_ylabel("trackers touched per episode")
-    handles = {line.get_label(): line for axes in panels[0] for line in axes.get_lines() if line.get_label()[0] != "_"}
-    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=4, frameon=False)
+    """Writes the same figure to each path, in the format of its name. Every score begins a new row of panels."""
+    edges, palette, scores = grid(study), colours(study.methods), logged_scores(study)
+    width = min(len(study.settings), MAX_COLUMNS)
+    rows = [
+        (name, settings[start : start + width])
+        for name in scores
+        if (settings := [setting for setting in study.settings if has(study, setting, name)])
+        for start in range(0, len(settings), width)
+    ]
+    size, bounded = (3.1 * width + 0.6, 2.8 * len(rows) + 0.6), subject_of(study).bounds is not None
+    figure, panels = plt.subplots(len(rows), width, figsize=size, sharey=bounded, squeeze=False, layout="constrained")
+    lines = {}
+    for (name, settings), row in zip(rows, panels, strict=True):
+        for axes, setting in zip(row, settings, strict=False):
+            lines |= draw_panel(study, axes, setting, name, edges, palette)
+            decorate(axes, setting, edges)
+        row[0].set_ylabel(scores[name])
+        for axes in row[len(settings) :]:
+            axes.set_axis_off()
+        limit(study, list(row[: len(settings)]))
+    figure.legend(lines.values(), lines.keys(), loc="outside lower center", ncols=4, frameon=False)
     for path in paths:
         figure.savefig(path, dpi=160, metadata={"Date": None} if path.suffix == ".svg" else None)
     plt.close(figure)
 
 
-def draw_losses(study: Study, paths: list[Path]) -> None:
-    """Dwell, losses and entropy against environment steps: a row for each, a column for each setting."""
-    edges, palette = grid(study), colours(study.methods)
-    names = [name for name in LOSSES if any(name in run.metrics for run in study.logged)]
-    size = (3.6 * len(study.settings) + 0.8, 1.9 * len(names) + 0.8)
-    figure, panels = plt.subplots(
-        len(names), len(study.settings), figsize=size, sharex=True, sharey="row", squeeze=False, layout="constrained"
-    )
+def has(study: Study, setting: str, name: str) -> bool:
+    return any(name in run.metrics for run in study.logged if run.setting == setting)
+
+
+def limit(study: Study, row: list[Axes]) -> None:
+    """Panels of the same environment have the same scale, from zero at least."""
+    bounds = subject_of(study).bounds
+    if bounds is not None:
+        for axes in row:
+            axes.set_ylim(bounds[0], bounds[1] + 0.05)
+            axes.set_yticks(range(int(bounds[1]) + 1))
+        return
+    limits = [axes.get_ylim() for axes in row]
+    one_scale = len({run.config.get("env") for run in study.logged}) == 1
+    for axes, (low, high) in zip(row, limits, strict=True):
+        top = max(limit[1] for limit in limits) if one_scale else high
+        axes.set_ylim(min(0, min(limit[0] for limit in limits) if one_scale else low), max(top, 1))
+
+
+def draw_panel(
+    study: Study, axes: Axes, setting: str, name: str, edges: np.ndarray, palette: dict[str, str]
+) -> dict[str, Line2D]:
+    """A curve for each method that logged the metric; gives them by title."""
     lines = {}
+    for method in study.methods:
+        found = curve(study.group(setting, method), name, edges)
+        if found is not None:
+            title = method_title(method)
+            lines[title] = draw_curve(axes, edges, found, palette[method], title)
+    return lines
+
+
+def draw_losses(study: Study, paths: list[Path]) -> None:
+    """Dwell, losses and entropy against environment steps: a row for each, a column for each setting; turned, where
+    there are many settings."""
+    edges, palette = grid(study), colours(study.methods)
+    names = [name for name in LOSSES if any(np.any(run.metrics.get(name, 0) != 0) for run in study.logged)]
+    turned = len(study.settings) > MAX_COLUMNS
+    down, across = (study.settings, names) if turned else (names, study.settings)
+    figure, panels = plt.subplots(
+        len(down),
+        len(across),
+        figsize=(3.6 * len(across) + 0.8, 1.9 * len(down) + 0.8),
+        sharex=True,
+        sharey="col" if turned else "row",
+        squeeze=False,
+        layout="constrained",
+    )
+    panels, lines = (panels.T if turned else panels), {}
     for (row, column), axes in np.ndenumerate(panels):
-        for method in study.methods:
-            found = curve(study.group(study.settings[column], method), names[row], edges)
-            if found is not None:
-                lines[method] = draw_curve(axes, edges, found, palette[method], method_title(method))
+        lines |= draw_panel(study, axes, study.settings[column], names[row], edges, palette)
         axes.set_xlim(0, edges[-1] / 1e6)
         axes.grid(axis="y", color="#e5e7ea", linewidth=0.8)
         axes.spines[["top", "right"]].set_visible(False)
     for axes, name in zip(panels[:, 0], names, strict=True):
-        axes.set_ylabel(LOSSES[name])
+        label(axes, LOSSES[name], turned)
         axes.set_ylim(bottom=min(0, axes.get_ylim()[0]))
     for axes, setting in zip(panels[0], study.settings, strict=True):
-        axes.set_title(setting, fontsize=11)
-    for axes in panels[-1]:
+        label(axes, setting, not turned)
+    for axes in panels[:, -1] if turned else panels[-1]:
         axes.set_xlabel("environment steps, millions")
     figure.legend(
-        lines.values(),
-        map(method_title, lines),
-        loc="outside lower center",
-        ncols=len(study.settings) + 1,
-        frameon=False,
+        lines.values(), lines.keys(), loc="outside lower center", ncols=len(study.settings) + 1, frameon=False
     )
     for path in paths:
         figure.savefig(path, dpi=130)
     plt.close(figure)
+
+
+def label(axes: Axes, text: str, above: bool) -> None:
+    if above:
+        axes.set_title(text, fontsize=11)
+    else:
+        axes.set_ylabel(text)
 
 
 def draw_curve(axes: Axes, edges: np.ndarray, found: Curve, colour: str, label: str) -> Line2D:
@@ -113,8 +161,6 @@ def decorate(axes: Axes, setting: str, edges: np.ndarray) -> None:
     axes.set_title(setting, fontsize=11)
     axes.set_xlabel("environment steps, millions")
     axes.set_xlim(0, edges[-1] / 1e6)
-    axes.set_ylim(0, 4.05)
-    axes.set_yticks(range(5))
     axes.grid(axis="y", color="#e5e7ea", linewidth=0.8)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)

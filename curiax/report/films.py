@@ -15,6 +15,7 @@ from curiax.report.figure import colours
 from curiax.report.maze import BLOCK, COIN, REGIONS, WALL
 from curiax.report.read import RunData, Study
 from curiax.report.scores import final
+from curiax.report.subject import MAZE, subject_of
 from curiax.report.words import method_title
 
 CELL = 12  # pixels
@@ -28,6 +29,8 @@ INK, FAINT, PAPER = "#20242a", "#c3c8cf", "#ffffff"
 
 def shoot(study: Study, tell: Callable[[str], None]) -> tuple[dict[tuple[str, str], Film], list[str]]:
     """A film of each setting and method, and a note on each that cannot be made."""
+    if subject_of(study) != MAZE:
+        return {}, ["A film of one agent: curiax evaluate RUN --video film.gif"]
     films, notes = {}, []
     pairs = [(setting, method) for setting in study.settings for method in study.methods]
     runs = {pair: median_run(group) for pair in pairs if (group := study.group(*pair))}

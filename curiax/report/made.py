@@ -12,7 +12,8 @@ from curiax.errors import UserError
 from curiax.report.read import RunData, Study
 from curiax.report.words import enumerate_words
 from curiax.runs import read_config
-from curiax.studies.base import train_words
+from curiax.studies import STUDIES
+from curiax.studies.base import train_words, varied_fields
 
 IDENTITY = ("env", "curiosity", "seed")
 PACKAGES = ("curiax", "jax", "jaxlib", "equinox", "optax", "rlax", "numpy")
@@ -44,8 +45,9 @@ def flatten(config: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 
 def mixed_fields(study: Study) -> dict[str, list[Any]]:
     """Fields, other than what a study varies, in which its runs differ. An older version may lack a field."""
+    varied = {*IDENTITY, *(varied_fields(STUDIES[study.name]) if study.name in STUDIES else ())}
     configs = [flatten(run.config) for run in study.logged]
-    names = dict.fromkeys(name for config in configs for name in config if name not in IDENTITY)
+    names = dict.fromkeys(name for config in configs for name in config if name not in varied)
     values = {name: [config[name] for config in configs if name in config] for name in names}
     return {name: _unique(found) for name, found in values.items() if len(_unique(found)) > 1}
 

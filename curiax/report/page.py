@@ -29,16 +29,20 @@ from curiax.report.maps import (
 from curiax.report.maze import picture
 from curiax.report.read import Study
 from curiax.report.scores import CURVES, Curve, curve, grid
+from curiax.report.subject import MAZE, logged_scores, subject_of
 from curiax.report.table import scores_table
 
 ASSETS = Path(__file__).parent / "assets"
 SCRIPTS = ("chart.js", "maps.js", "films.js", "page.js")
-PARTS = ("page.html", "maps.html", "films.html", "page.css", *SCRIPTS)
+PARTS = ("page.html", "maze.html", "games.html", "maps.html", "films.html", "page.css", *SCRIPTS)
 Films = dict[tuple[str, str], Film]  # by setting and method
 
 
-def write_page(study: Study, films: Films, notes: list[str], path: Path) -> None:
-    maps, map_notes = all_maps(study)
+def write_page(study: Study, films: Films, notes: list[str], path: Path, rooms: Path | None = None) -> None:
+    """`rooms` is the picture of a map of rooms, where there is one."""
+    subject = subject_of(study)
+    maps, map_notes = all_maps(study) if subject == MAZE else ({}, [] if rooms else ["These games have no map."])
+    settings = "".join(f"<dt>{escape(s)}</dt><dd>{escape(words.setting_about(study, s))}</dd>" for s in study.settings)
     asset = {name: (ASSETS / name).read_text(encoding="utf-8") for name in PARTS}
     text = Template(asset["page.html"]).substitute(
         title=escape(f"curiax report: {study.name}"),
@@ -47,11 +51,13 @@ def write_page(study: Study, films: Films, notes: list[str], path: Path) -> None
         js='"use strict";\n' + "\n".join(asset[name] for name in SCRIPTS),
         headline=paragraphs(words.headline(study)),
         progress=progress_banner(study) + banner(made.warnings(study)),
-        maze=maze_figure(),
-        settings="".join(f"<dt>{escape(s)}</dt><dd>{escape(words.setting_about(s))}</dd>" for s in study.settings),
+        heading=subject.heading,
+        what=Template(asset[f"{subject.name}.html"]).substitute(maze=maze_figure(), settings=settings),
+        figure_note=escape(subject.figure_note),
+        scores_note=escape(subject.scores_note),
         legend=legend(study),
         table=scores_table(study),
-        maps=(asset["maps.html"] if maps else "") + paragraphs(map_notes, "note"),
+        maps=(asset["maps.html"] if maps else "") + rooms_figure(rooms) + paragraphs(map_notes, "note"),
         films=(asset["films.html"] if films else "") + paragraphs(notes, "note"),
         made=made_section(study),
         payload=packed(payload(study, maps, films)),
@@ -67,7 +73,9 @@ def payload(study: Study, maps: dict[tuple[str, str], Maps], films: Films) -> di
         name: nested({pair: curve_payload(study, *pair, name, edges) for pair in pairs(study)}) for name in CURVES
     }
     return {
-        "settings": [{"id": name, "about": words.setting_brief(name)} for name in study.settings],
+        "settings": [{"id": name, "about": words.setting_brief(study, name)} for name in study.settings],
+        "scores": [{"metric": name, "title": title} for name, title in logged_scores(study).items()],
+        "range": subject_of(study).bounds,
         "methods": [{"id": name, "title": words.method_title(name), "colour": palette[name]} for name in study.methods],
         "focus": words.telling_setting(study),
         "steps": np.round((edges[:-1] + edges[1:]) / 2).tolist(),
@@ -177,6 +185,15 @@ def maze_figure() -> str:
     svg = file.getvalue()
     label = "The maze: rooms in a row from the start, top right, to the lower right; a block stands in each doorway"
     return svg[svg.index("<svg") :].replace("<svg", f'<svg role="img" aria-label="{label}"', 1)
+
+
+def rooms_figure(path: Path | None) -> str:
+    if path is None:
+        return ""
+    label = "Rooms as they lie in the game, coloured by the share of its time that each agent spent there"
+    data = base64.b64encode(path.read_bytes()).decode()
+    note = "All of training, all seeds; grey: nobody was there. A room is told by the console's memory."
+    return f'{paragraphs([note], "note")}<img class="rooms" alt="{label}" src="data:image/png;base64,{data}">'
 
 
 def made_section(study: Study) -> str:

@@ -12,6 +12,7 @@ from curiax import curiosity
 from curiax.envs import maze
 from curiax.errors import UserError
 from curiax.runs import read_metrics
+from curiax.studies import STUDIES
 from curiax.studies.base import Member
 from curiax.studies.run import read_study as read_document
 
@@ -57,7 +58,8 @@ class Study(NamedTuple):
 
     @property
     def settings(self) -> list[str]:
-        return _in_order([run.setting for run in self.logged], maze.SETTINGS)
+        planned = STUDIES[self.name].settings if self.name in STUDIES else ()
+        return _in_order([run.setting for run in self.logged], (*maze.SETTINGS, *planned))
 
     @property
     def methods(self) -> list[str]:
@@ -102,8 +104,8 @@ def find_runs(directory: Path) -> list[tuple[Path, Member]]:
 def read_run(directory: Path, member: Member) -> RunData:
     config = _read_json(directory / "config.json") if (directory / "config.json").exists() else {}
     metrics = read_columns(directory / "metrics.csv")
-    if metrics and "trackers" not in metrics:
-        raise UserError(f"{directory}: a run in {config.get('env')}, which has no trackers; a report needs maze runs")
+    if metrics and not {"trackers", "return"} & metrics.keys():
+        raise UserError(f"{directory}: a run in {config.get('env')}, which has neither trackers nor returns to report")
     failed = directory / "FAILED"
     status: Status = "unfinished" if metrics else "not started"
     if (directory / "DONE").exists():
@@ -124,7 +126,7 @@ def read_columns(path: Path) -> dict[str, np.ndarray]:
 
 
 def setting_of(env: str) -> str:
-    return env.removeprefix("maze/")
+    return env.removeprefix("maze/").removeprefix("atari/")
 
 
 def _sort_key(run: RunData) -> tuple[str, str, int, str]:

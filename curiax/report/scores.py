@@ -16,14 +16,17 @@ REACHED = 0.5  # a tracker counts as reached once this share of the episodes of 
 CONFIDENCE = 0.95
 TRACKERS = tuple(f"tracker_{number}" for number in (1, 2, 3, 4))
 NO_BOUNDS = (-np.inf, np.inf)
-POSITIVE = ("prediction_error", "reconstruction_error", "hindsight_only_error", "target_variance")
+ERRORS = ("prediction_error", "reconstruction_error", "hindsight_only_error", "target_variance")
+POSITIVE = (*ERRORS, "entropy", "rooms", "rooms_found")
 RANGES = {  # what a value can be; intervals are cut to it
     "trackers": (0.0, 4.0),
     "noise_dwell": (0.0, 1.0),
-    "entropy": (0.0, math.inf),
 } | {name: (0.0, math.inf) for name in POSITIVE}
 CURVES = (
     "trackers",
+    "return",
+    "rooms",
+    "rooms_found",
     "noise_dwell",
     "prediction_error",
     "reconstruction_error",
@@ -96,9 +99,11 @@ def differ(left: Sequence[float], right: Sequence[float]) -> int:
 
 
 def final(run: RunData, name: str) -> float:
-    """Mean over the last quarter of training so far."""
-    updates = run.metrics["update"]
-    return nanmean(run.metrics[name][updates > LAST * updates[-1]])
+    """Mean over the last quarter of training so far; of what is found and stays found, the last. NaN: not logged."""
+    updates, values = run.metrics["update"], run.metrics.get(name)
+    if values is None:
+        return math.nan
+    return float(values[-1]) if name == "rooms_found" else nanmean(values[updates > LAST * updates[-1]])
 
 
 def first_reach(run: RunData, tracker: str) -> float:

@@ -9,6 +9,7 @@ import numpy as np
 from curiax.report.figure import colours
 from curiax.report.read import RunData, Study
 from curiax.report.scores import CURVES, RANGES, TRACKERS, Interval, binned, final, first_reach, grid, interval
+from curiax.report.subject import MAZE, Subject, logged_scores, subject_of
 from curiax.report.words import method_title, setting_brief, steps
 from curiax.studies.scores import Score
 
@@ -16,38 +17,73 @@ WIDTH, HEIGHT, INSET = 130, 18, 6  # of the plot in a row, pixels
 
 
 def scores_table(study: Study) -> str:
-    heads = ["Method", "Regions per episode, 0 to 4", "", "Noise in view"]
-    heads += [f"R{number} reached" for number in (1, 2, 3, 4)]
-    head = "".join(f'<th scope="col">{text}</th>' for text in heads)
+    head = "".join(f'<th scope="col">{text}</th>' for text in heads(study))
     bodies = "".join(setting_rows(study, setting) for setting in study.settings)
     return f"<table><thead><tr>{head}</tr></thead>{bodies}</table>"
 
 
+def heads(study: Study) -> list[str]:
+    """Of the columns: method, score, its plot, and others."""
+    if subject_of(study) == MAZE:
+        reached = [f"R{number} reached" for number in (1, 2, 3, 4)]
+        return ["Method", "Regions per episode, 0 to 4", "", "Noise in view", *reached]
+    rooms = {"rooms": "Rooms of an episode", "rooms_found": "Rooms found"}
+    return ["Method", "Return of an episode", "", *(rooms[name] for name in rooms if name in logged_scores(study))]
+
+
 def setting_rows(study: Study, setting: str) -> str:
-    title = f"{escape(setting)}<small>{escape(setting_brief(setting))}</small>"
-    rows = [f'<tr class="setting"><th colspan="8" scope="rowgroup">{title}</th></tr>']
-    palette = colours(study.methods)
-    for method in study.methods:
-        if runs := study.group(setting, method):
-            rows.append(method_row(method, palette[method], runs))
+    title = f"{escape(setting)}<small>{escape(setting_brief(study, setting))}</small>"
+    rows = [f'<tr class="setting"><th colspan="{len(heads(study))}" scope="rowgroup">{title}</th></tr>']
+    palette, subject = colours(study.methods), subject_of(study)
+    groups = {method: runs for method in study.methods if (runs := study.group(setting, method))}
+    for method, runs in groups.items():
+        first = f'<th scope="row">{swatch(palette[method])}{escape(method_title(method))}{so_far(runs)}</th>'
+        bounds = subject.bounds or span([run for group in groups.values() for run in group])
+        others = maze_cells(runs) if subject == MAZE else game_cells(study, runs)
+        cells = [first, *score_cells(subject, runs, bounds, palette[method]), *others]
+        rows.append(f"<tr>{''.join(cells)}</tr>")
     return f"<tbody>{''.join(rows)}</tbody>"
 
 
-def method_row(method: str, colour: str, runs: list[RunData]) -> str:
-    scores = [final(run, "trackers") for run in runs]
-    score = interval(scores, RANGES["trackers"])
-    dwell = interval([final(run, "noise_dwell") for run in runs], RANGES["noise_dwell"])
+def swatch(colour: str) -> str:
+    return f'<span class="swatch" style="background:{colour}"></span>'
+
+
+def so_far(runs: list[RunData]) -> str:
     done = np.mean([run.progress for run in runs])
-    so_far = "" if done == 1 else f" <small>{100 * done:.0f} % done</small>"
-    swatch = f'<span class="swatch" style="background:{colour}"></span>'
-    cells = [
-        f'<th scope="row">{swatch}{escape(method_title(method))}{so_far}</th>',
-        cell("Regions per episode", f"<b>{number(score.mean)}</b> <small>{spread(score)}</small>"),
-        f'<td class="plot">{dot_plot(score, scores, colour)}</td>',
-        cell("Noise in view", percent(dwell)),
-        *(cell(f"R{index} reached", reach(runs, tracker)) for index, tracker in enumerate(TRACKERS, 1)),
+    return "" if done == 1 else f" <small>{100 * done:.0f} % done</small>"
+
+
+def span(runs: list[RunData]) -> tuple[float, float]:
+    """From zero to the largest return, or from the lowest if that is below zero."""
+    returns = [value for run in runs if np.isfinite(value := final(run, "return"))]
+    return min([0.0, *returns]), max([1.0, *returns])
+
+
+def score_cells(subject: Subject, runs: list[RunData], bounds: tuple[float, float], colour: str) -> list[str]:
+    name = next(iter(subject.scores))
+    scores = [final(run, name) for run in runs]
+    score = interval(scores, RANGES.get(name, (-np.inf, np.inf)))
+    title = "Regions per episode" if subject == MAZE else "Return"
+    return [
+        cell(title, f"<b>{number(score.mean)}</b> <small>{spread(score)}</small>"),
+        f'<td class="plot">{dot_plot(score, scores, bounds, colour)}</td>',
     ]
-    return f"<tr>{''.join(cells)}</tr>"
+
+
+def maze_cells(runs: list[RunData]) -> list[str]:
+    dwell = interval([final(run, "noise_dwell") for run in runs], RANGES["noise_dwell"])
+    regions = [cell(f"R{index} reached", reach(runs, tracker)) for index, tracker in enumerate(TRACKERS, 1)]
+    return [cell("Noise in view", percent(dwell)), *regions]
+
+
+def game_cells(study: Study, runs: list[RunData]) -> list[str]:
+    found = []
+    for name, title in (("rooms", "Rooms of an episode"), ("rooms_found", "Rooms found")):
+        if name in logged_scores(study):
+            rooms = interval([final(run, name) for run in runs], RANGES[name])
+            found.append(cell(title, f"{number(rooms.mean)} <small>{spread(rooms)}</small>"))
+    return found
 
 
 def cell(label: str, content: str) -> str:
@@ -55,11 +91,18 @@ def cell(label: str, content: str) -> str:
 
 
 def number(value: float) -> str:
-    return f"{value:.2f}" if np.isfinite(value) else "–"
+    return f"{value:,.{places(value)}f}" if np.isfinite(value) else "–"
+
+
+def places(value: float) -> int:
+    """Digits after the point: of a large number none."""
+    return 2 if abs(value) < 100 else 0
 
 
 def spread(value: Interval) -> str:
-    return f"[{value.low:.2f}, {value.high:.2f}]" if np.isfinite(value.low) else "one seed" if value.num_seeds else ""
+    if np.isfinite(value.low):
+        return f"[{number(value.low)}, {number(value.high)}]"
+    return "one seed" if value.num_seeds else ""
 
 
 def percent(value: Interval) -> str:
@@ -76,15 +119,18 @@ def reach(runs: list[RunData], tracker: str) -> str:
     return (steps(median) if np.isfinite(median) else "never") + (share if len(found) > 1 else "")
 
 
-def dot_plot(score: Interval, seeds: list[float], colour: str) -> str:
-    """Seeds as dots, the interval as a line, on a rail from 0 to 4."""
+def dot_plot(score: Interval, seeds: list[float], bounds: tuple[float, float], colour: str) -> str:
+    """Seeds as dots, the interval as a line, on a rail with five marks."""
+    low, high = bounds
 
     def x(value: int | float) -> float:
-        return INSET + (WIDTH - 2 * INSET) * value / RANGES["trackers"][1]
+        share = (min(max(value, low), high) - low) / (high - low)
+        return INSET + (WIDTH - 2 * INSET) * share
 
+    marks = [float(mark) for mark in np.linspace(low, high, 5)]
     middle = HEIGHT / 2
-    parts = [f'<line class="rail" x1="{x(0)}" x2="{x(4)}" y1="{middle}" y2="{middle}"/>']
-    parts += [f'<line class="rail" x1="{x(v)}" x2="{x(v)}" y1="{middle - 3}" y2="{middle + 3}"/>' for v in range(5)]
+    parts = [f'<line class="rail" x1="{x(low)}" x2="{x(high)}" y1="{middle}" y2="{middle}"/>']
+    parts += [f'<line class="rail" x1="{x(v)}" x2="{x(v)}" y1="{middle - 3}" y2="{middle + 3}"/>' for v in marks]
     if np.isfinite(score.low):
         line = f'x1="{x(score.low):.1f}" x2="{x(score.high):.1f}" y1="{middle}" y2="{middle}"'
         parts.append(f'<line {line} stroke="{colour}" stroke-width="6" stroke-linecap="round" opacity="0.25"/>')
@@ -95,15 +141,18 @@ def dot_plot(score: Interval, seeds: list[float], colour: str) -> str:
 
 def all_scores(study: Study) -> list[Score]:
     """The rows of scores.csv; of an unfinished run, how it stands at env_steps."""
+    name = next(iter(subject_of(study).scores))
     return [
         Score(
             run.setting,
             run.method,
             run.seed,
-            score=final(run, "trackers"),
+            score=final(run, name),
             noise_dwell=final(run, "noise_dwell"),
             env_steps=run.env_steps,
             wall_minutes=float(run.metrics["seconds"][-1]) / 60,
+            rooms=final(run, "rooms"),
+            rooms_found=final(run, "rooms_found"),
         )
         for run in in_order(study)
     ]

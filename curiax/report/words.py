@@ -8,6 +8,7 @@ from curiax import curiosity
 from curiax.envs import maze
 from curiax.report.read import RunData, Study
 from curiax.report.scores import differ, final
+from curiax.report.subject import MAZE, subject_of
 
 COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 PARTNERS = {"byol-hindsight": "byol-explore"}  # others are NAME+hindsight and NAME
@@ -21,13 +22,25 @@ def method_about(name: str) -> str:
     return curiosity.METHODS[name].about if name in curiosity.METHODS else ""
 
 
-def setting_about(name: str) -> str:
-    return maze.SETTINGS[name].about if name in maze.SETTINGS else ""
+def setting_about(study: Study, name: str) -> str:
+    """A maze's own words; of another environment, what its runs were set to."""
+    if name in maze.SETTINGS:
+        return maze.SETTINGS[name].about
+    config = next(run.config for run in study.logged if run.setting == name)
+    options = config.get("atari", {})
+    sticky, noise = options.get("sticky", 0), options.get("noise", "none")
+    parts = [
+        config["env"],
+        f"sticky actions {sticky:g}" if sticky else "",
+        f"noise {noise}" if noise != "none" else "",
+        "intrinsic rewards only" if config["reward"] == "intrinsic" else "intrinsic and extrinsic rewards",
+    ]
+    return ", ".join(filter(None, parts))
 
 
-def setting_brief(name: str) -> str:
+def setting_brief(study: Study, name: str) -> str:
     """Without the name of its kind: `the blocks walk at random`."""
-    return setting_about(name).rpartition(": ")[2]
+    return setting_about(study, name).rpartition(": ")[2]
 
 
 def count(number: int, what: str) -> str:
@@ -47,12 +60,23 @@ def steps(number: int | float) -> str:
 
 
 def headline(study: Study) -> list[str]:
-    """Two or three sentences: who got further, who watched noise, what was done."""
+    """A few sentences: who got further, who watched noise, what was done."""
     pair = main_pair(study)
     if pair is None:
         return [who_reached_what(study), what_was_done(study)]
-    settings = [name for name in study.settings if all(scores(study, name, method, "trackers") for method in pair)]
-    return [who_got_further(study, *pair, settings), who_watched_noise(study, *pair, settings), what_was_done(study)]
+    score = score_of(study)
+    settings = [name for name in study.settings if all(scores(study, name, method, score) for method in pair)]
+    told = [
+        who_got_further(study, *pair, settings),
+        who_found_rooms(study, *pair),
+        who_watched_noise(study, *pair, settings),
+        what_was_done(study),
+    ]
+    return list(filter(None, told))
+
+
+def score_of(study: Study) -> str:
+    return next(iter(subject_of(study).scores))
 
 
 def what_was_done(study: Study) -> str:
@@ -60,18 +84,30 @@ def what_was_done(study: Study) -> str:
     each = f", {count(min(seeds), 'seed')} each" if len(seeds) == 1 else f", {min(seeds)} to {max(seeds)} seeds each"
     length = steps(max(run.env_steps for run in runs))
     kinds = count(len(study.settings), "setting")
+    rewards = {run.config.get("reward", "intrinsic") for run in runs}
+    other = "without any other reward" if rewards == {"intrinsic"} else "beside the environment's own reward"
+    if len(rewards) > 1:
+        other = "alone and beside the environment's own reward"
     return (
-        f"{count(len(study.methods), 'method').capitalize()} of curiosity in {kinds} of one maze, without any other "
-        f"reward: {count(len(runs), 'run')}{each}, up to {length} environment steps a run."
+        f"{count(len(study.methods), 'method').capitalize()} of curiosity in {kinds} of {place(study)}, {other}: "
+        f"{count(len(runs), 'run')}{each}, up to {length} environment steps a run."
     )
+
+
+def place(study: Study) -> str:
+    if subject_of(study) == MAZE:
+        return "one maze"
+    names = sorted({run.config["env"].partition("/")[2].replace("_", " ").title() for run in study.logged})
+    return enumerate_words(names) if len(names) < 4 else count(len(names), "game")
 
 
 def main_pair(study: Study) -> tuple[str, str] | None:
     """A method with hindsight and the same without, that share a setting."""
+    score = score_of(study)
     for method in study.methods:
         partner = PARTNERS.get(method, method.removesuffix("+hindsight"))
         pair = (method, partner)
-        shared = any(all(scores(study, name, side, "trackers") for side in pair) for name in study.settings)
+        shared = any(all(scores(study, name, side, score) for side in pair) for name in study.settings)
         if partner != method and shared:
             return pair
     return None
@@ -82,63 +118,75 @@ def telling_setting(study: Study) -> str:
     pair = main_pair(study)
     if pair is None:
         return study.settings[-1]
-    gaps = {
-        name: [np.mean(scores(study, name, side, "trackers") or np.nan) for side in pair] for name in study.settings
-    }
+    score = score_of(study)
+    gaps = {name: [np.mean(scores(study, name, side, score) or np.nan) for side in pair] for name in study.settings}
     return max(gaps, key=lambda name: np.nan_to_num(abs(gaps[name][0] - gaps[name][1]), nan=-1.0))
 
 
 def who_got_further(study: Study, method: str, partner: str, settings: list[str]) -> str:
     """Sorted by what the seeds can tell."""
+    subject = subject_of(study)
     told: dict[int, list[str]] = {1: [], -1: [], 0: []}
     used = [run for name in settings for side in (method, partner) for run in study.group(name, side)]
     lonely = any(len(study.group(name, side)) < 2 for name in settings for side in (method, partner))
     for name in settings:
-        left, right = (scores(study, name, side, "trackers") for side in (method, partner))
-        told[differ(left, right)].append(f"{name} ({np.mean(left):.1f} against {np.mean(right):.1f})")
+        left, right = (scores(study, name, side, score_of(study)) for side in (method, partner))
+        means = " against ".join(f"{np.mean(side):,.{subject.digits}f}" for side in (left, right))
+        told[differ(left, right)].append(f"{name} ({means})")
     a, b = method_title(method), method_title(partner)
     parts = []
     if told[1]:
-        parts.append(f"{a} touches more of the maze's four regions per episode than {b} in {enumerate_words(told[1])}")
+        parts.append(f"{a} {subject.more} than {b} in {enumerate_words(told[1])}")
     if told[-1]:
-        parts.append(
-            f"{a} touches fewer of the maze's four regions per episode than {b} in {enumerate_words(told[-1])}"
-        )
+        parts.append(f"{a} {subject.fewer} than {b} in {enumerate_words(told[-1])}")
     if told[0] and parts:
         parts.append(f"in {enumerate_words(told[0])} the seeds do not tell the two apart")
     elif told[0]:
         verdict = "one seed cannot tell skill from luck" if lonely else "the seeds do not tell the two apart"
-        parts.append(f"{a} against {b}, regions touched per episode: {enumerate_words(told[0])}; {verdict}")
+        counted = subject.counted.partition(",")[0]
+        parts.append(f"{a} against {b}, {counted}: {enumerate_words(told[0])}; {verdict}")
     return so_far(used) + "; ".join(parts) + "."
+
+
+def who_found_rooms(study: Study, method: str, partner: str) -> str:
+    """Over the whole run, where the environment has rooms."""
+    pair, parts = (method, partner), []
+    for name in study.settings:
+        found = [scores(study, name, side, "rooms_found") for side in pair]
+        if all(found):
+            parts.append(f"{name} ({' against '.join(f'{np.mean(side):.1f}' for side in found)})")
+    used = [run for name in study.settings for side in pair for run in study.group(name, side)]
+    titles = f"{method_title(method)} against {method_title(partner)}"
+    return f"{so_far(used)}Rooms found in a run, {titles}: {enumerate_words(parts)}." if parts else ""
 
 
 def who_watched_noise(study: Study, method: str, partner: str, settings: list[str]) -> str:
     """In the setting where the two differ most."""
-    pair = (method, partner)
+    pair, subject = (method, partner), subject_of(study)
     dwell = {name: [np.mean(scores(study, name, side, "noise_dwell")) for side in pair] for name in settings}
     name = max(dwell, key=lambda name: abs(dwell[name][0] - dwell[name][1]))
     mine, theirs = (f"{100 * value:.0f} %" for value in dwell[name])
     if mine == theirs == "0 %":
-        return "There was no noise to watch."
+        return "There was no noise to watch." if subject == MAZE else ""
     used = [run for side in pair for run in study.group(name, side)]
     a, b = method_title(method), method_title(partner)
-    return f"{so_far(used)}In {name}, {b} spends {theirs} of its time with noise in view, {a} {mine}."
+    return f"{so_far(used)}In {name}, {b} {subject.watched.format(theirs)}, {a} {mine}."
 
 
 def who_reached_what(study: Study) -> str:
     """The scores as they are, where there is nothing to compare."""
-    parts = []
+    parts, subject = [], subject_of(study)
     for setting in study.settings:
-        values = {method: scores(study, setting, method, "trackers") for method in study.methods}
+        values = {method: scores(study, setting, method, score_of(study)) for method in study.methods}
         each = [
-            f"{method_title(method)} {np.mean(seeds):.1f} ({count(len(seeds), 'seed')})"
+            f"{method_title(method)} {np.mean(seeds):,.{subject.digits}f} ({count(len(seeds), 'seed')})"
             for method, seeds in values.items()
             if seeds
         ]
         parts += [f"in {setting}, {enumerate_words(each)}"] if each else []
     if not parts:
         return "No episode has ended yet."
-    return f"{so_far(study.logged)}Regions touched per episode, of four: {'; '.join(parts)}."
+    return f"{so_far(study.logged)}{subject.counted.capitalize()}: {'; '.join(parts)}."
 
 
 def so_far(runs: Sequence[RunData]) -> str:

@@ -72,14 +72,19 @@ def member_config(study: Study, base: Config, member: Member) -> Config:
     return replaced(base, setting_fields(study, member.setting) | {"seed": member.seed} | variant)
 
 
+def varied_fields(study: Study) -> list[str]:
+    """Dotted names of the fields in which its runs may differ."""
+    parts = [setting_fields(study, name) for name in study.settings] + list(study.variants.values())
+    return list(dict.fromkeys(name for fields in parts for name in fields))
+
+
 def refuse_what_varies(study: Study, base: Config, config: Config) -> None:
     """What a study varies cannot be asked for: it would be overwritten."""
     identity = ("env", "curiosity", "seed")
-    if any(get(config, name) != get(base, name) for name in identity):
-        raise UserError("environment, method and seed are the study's: choose with --only and --seeds")
-    parts = [*map(lambda name: setting_fields(study, name), study.settings), *study.variants.values()]
-    for name in dict.fromkeys(name for fields in parts for name in fields if name not in identity):
+    for name in (*identity, *varied_fields(study)):
         if get(config, name) != get(base, name):
+            if name in identity:
+                raise UserError("environment, method and seed are the study's: choose with --only and --seeds")
             raise UserError(f"{option(name, get(config, name))[0]} is what the study varies: choose with --only")
 
 

@@ -15,9 +15,9 @@ from curiax.studies.launch import Task, launch
 from curiax.studies.progress import Speed, amount, glance, speed
 
 MEASURED_ROWS = 3  # of metrics; the first includes compilation
-MEASURED_SECONDS = 150.0  # at most
+MEASURED_SECONDS = 180.0  # at most; to compile the paper's networks takes a minute
 LARGE_UPDATE = 1024  # environment steps; of an update that has more, so many steps are measured:
-MEASURED_STEPS = 512
+MEASURED_STEPS = 256
 # What changes what is learned, but hardly what a step costs.
 FREE = ("env", "seed", "reward", "env_steps", "world.temperature", "atari.sticky", "atari.noise")
 
@@ -46,8 +46,9 @@ def measure(configs: Mapping[str, Config], cores: Sequence[int], stop: Stop) -> 
 
 def measurement(name: str, directory: Path, config: Config) -> Task:
     """A run of a few rows; what it compiles the study's own runs find in the cache, unless their updates are large."""
-    config = shortened(config)
-    short = dataclasses.replace(config, env_steps=MEASURED_ROWS * config.log_every * config.steps_per_update)
+    short = shortened(config)
+    num_rows = MEASURED_ROWS if short == config else 2
+    short = dataclasses.replace(short, env_steps=num_rows * short.log_every * short.steps_per_update)
     return training(name, directory, short)
 
 

@@ -250,7 +250,8 @@ def save_scores(plan: Plan) -> list[Score]:
 def conclude(plan: Plan, states: Mapping[str, State], console: Console, stop: Stop) -> int:
     scores = save_scores(plan)
     if scores:
-        console.print(score_table(scores))
+        counted = "trackers" if STUDIES[plan.name].family == "maze" else "return"
+        console.print(score_table(scores, counted))
     failures = {name: state.reason for name, state in states.items() if state.kind == "failed"}
     for name, reason in failures.items():
         say(console, f"failed: {name}: {reason} (more in {plan.directory / name}.log)")

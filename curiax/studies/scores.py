@@ -14,6 +14,8 @@ from curiax.runs import last_quarter, number, read_metrics, write_atomically
 from curiax.studies.base import Member
 from curiax.studies.progress import nanmean
 
+ROOMS = ("rooms", "rooms_found")
+
 
 class Score(NamedTuple):
     """A row of scores.csv."""
@@ -21,10 +23,12 @@ class Score(NamedTuple):
     setting: str
     method: str
     seed: int
-    score: float  # trackers per episode, mean over the last quarter of training
+    score: float  # trackers, or else the return, of an episode: mean over the last quarter of training
     noise_dwell: float  # likewise
     env_steps: int
     wall_minutes: float
+    rooms: float = math.nan  # of an episode, likewise; in environments that have rooms
+    rooms_found: float = math.nan  # in the whole run
 
 
 def score(member: Member, directory: Path) -> Score:
@@ -32,19 +36,29 @@ def score(member: Member, directory: Path) -> Score:
     last = last_quarter(rows)
     return Score(
         *member,
-        score=nanmean(row.get("trackers", math.nan) for row in last),
+        score=nanmean(row.get("trackers", row.get("return", math.nan)) for row in last),
         noise_dwell=nanmean(row["noise_dwell"] for row in last),
         env_steps=int(rows[-1]["env_steps"]),
         wall_minutes=rows[-1]["seconds"] / 60,
+        rooms=nanmean(row.get("rooms", math.nan) for row in last),
+        rooms_found=rows[-1].get("rooms_found", math.nan),
     )
+
+
+def rooms_of(scores: Sequence[Score]) -> list[str]:
+    """The columns of rooms, where one has any."""
+    return [name for name in ROOMS if not all(math.isnan(getattr(row, name)) for row in scores)]
 
 
 def write_scores(path: Path, scores: Sequence[Score]) -> None:
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
-    table.writerow(Score._fields)
+    rooms = rooms_of(scores)
+    names = [name for name in Score._fields if name not in ROOMS or name in rooms]
+    table.writerow(names)
     for row in scores:
-        table.writerow([value if isinstance(value, str) else number(value) for value in row])
+        values = [getattr(row, name) for name in names]
+        table.writerow([value if isinstance(value, str) else number(value) for value in values])
     write_atomically(path, text.getvalue())
 
 
@@ -61,13 +75,15 @@ def interval(values: Sequence[float]) -> tuple[float, float]:
     return float(known.mean()), float(half)
 
 
-def score_table(scores: Sequence[Score]) -> Table:
+def score_table(scores: Sequence[Score], counted: str = "trackers") -> Table:
     """Means over seeds, in the order of the scores."""
     title = "means over the last quarter of training ± 95 % interval over seeds"
-    table = Table("setting", "method", "seeds", "trackers", "noise dwell", title=title)
+    names = ["score", "noise_dwell", *rooms_of(scores)]
+    heads = [counted, *(name.replace("_", " ") for name in names[1:])]
+    table = Table("setting", "method", "seeds", *heads, title=title)
     for setting, method in dict.fromkeys((row.setting, row.method) for row in scores):
         rows = [row for row in scores if (row.setting, row.method) == (setting, method)]
-        measured = ([row.score for row in rows], [row.noise_dwell for row in rows])
+        measured = [[getattr(row, name) for row in rows] for name in names]
         table.add_row(setting, method, str(len(rows)), *map(with_interval, measured))
     return table
 

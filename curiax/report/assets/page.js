@@ -9,7 +9,7 @@ const CHARTS = [
   { metric: "contrastive_value", title: "Contrastive value", about: "what the hindsight vector tells of the past, estimate in nats" },
   { metric: "hindsight_only_error", title: "Hindsight-only error", about: "from the hindsight vector alone", log: true },
   { metric: "target_variance", title: "Variance of the targets", about: "the error of knowing nothing", log: true },
-  { metric: "entropy", title: "Policy entropy", about: "nats; a random walk has 1.61" },
+  { metric: "entropy", title: "Policy entropy", about: "nats; of a uniform choice, the logarithm of the number of actions" },
   { metric: "intrinsic_reward", title: "Intrinsic reward", about: "mean per step" },
   { metric: "steps_per_second", title: "Throughput", about: "environment steps a second" },
 ];
@@ -57,9 +57,14 @@ function addChart(data, host, metric, setting, title, about, options) {
   chart(card, data.steps, data.end, series, { ...options, title: `${title}, ${setting}`, describe: describe(title, setting, series) });
 }
 
+// A row of panels for each score; a title over it, where there are several.
 function figureSection(data, host) {
-  for (const setting of data.settings)
-    addChart(data, host, "trackers", setting.id, setting.id, setting.about, { range: [0, 4], height: 230 });
+  for (const { metric, title } of data.scores) {
+    if (data.scores.length > 1) element("h3", {}, host, title[0].toUpperCase() + title.slice(1));
+    const panels = element("div", { class: "panels" }, host);
+    for (const setting of data.settings)
+      addChart(data, panels, metric, setting.id, setting.id, setting.about, { range: data.range, height: 230 });
+  }
 }
 
 function curvesSection(data, section) {
@@ -80,7 +85,7 @@ function decodeMaps(data) {
 async function main() {
   const data = await unpack(document.getElementById("payload").textContent);
   decodeMaps(data);
-  figureSection(data, document.querySelector("[data-chart=trackers]"));
+  figureSection(data, document.querySelector("[data-figure]"));
   mapsSection(data, document.getElementById("maps"));
   filmsSection(data, document.getElementById("films"));
   curvesSection(data, document.getElementById("curves"));
