@@ -36,6 +36,8 @@ def write_film(directory: Path, path: Path, seed: int) -> None:
     config, state = load(directory)
     if not envs.on_host(config.env):
         raise UserError(f"--video: {config.env} is filmed by `curiax report`")
+    if len(envs.spec_of(config).observation_shape) != 2:
+        raise UserError(f"--video: {config.env} has no grey pictures to film")
     try:
         draw(shoot(config, state, seed), path)
     except OSError as error:

@@ -181,7 +181,8 @@ def progress_text(config: Config, num_updates: int, metrics: dict[str, float], r
     parts = [f"{steps:.2f}/{total:.2f} M steps", f"{rate:,.0f} steps/s" if np.isfinite(rate) else "… steps/s"]
     shown = {"trackers": "trackers {:.2f}", "achievements": "achievements {:.2f}"}
     if on_host(config.env) or config.env.startswith("gymnax/"):
-        shown = {"return": "return {:,.0f}", "rooms_found": "{:.0f} rooms"}
+        digits = 0 if abs(metrics.get("return", 0.0)) >= 100 else 2
+        shown = {"return": f"return {{:,.{digits}f}}", "rooms_found": "{:.0f} rooms"}
     parts += [text.format(metrics[name]) for name, text in shown.items() if np.isfinite(metrics.get(name, np.nan))]
     parts.append(f"noise dwell {metrics['noise_dwell']:.2f}")
     return "  ".join(parts)
