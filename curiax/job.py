@@ -26,26 +26,25 @@ class JobOptions:
 
 def check_job(options: JobOptions) -> JobOptions:
     """Returns the options, or says what is wrong with them."""
-    given = {"--num-processes": options.num_processes, "--process-id": options.process_id}
-    named = [name for name, value in given.items() if value is not None]
-    if options.coordinator is None and named:
-        raise UserError(f"{named[0]}: needs --coordinator HOST:PORT, at which process 0 is to be found")
-    if options.coordinator == "auto" and named:
-        raise UserError(f"{named[0]}: --coordinator auto finds it out by itself")
-    if options.coordinator not in (None, "auto"):
-        _check_address(options)
-    for name in ("devices", "start_timeout", "peer_timeout"):
+    for name in ("devices", "num_processes", "start_timeout", "peer_timeout"):
         value = getattr(options, name)
         if value is not None and value < 1:
             raise UserError(f"--{name.replace('_', '-')} {value}: must be at least 1")
+    places = {"--num-processes": options.num_processes, "--process-id": options.process_id}
+    given = [name for name, value in places.items() if value is not None]
+    if options.coordinator is None and given:
+        raise UserError(f"{given[0]}: needs --coordinator HOST:PORT, at which process 0 is to be found")
+    if options.coordinator == "auto" and given:
+        raise UserError(f"{given[0]}: --coordinator auto finds it out by itself")
+    if options.coordinator not in (None, "auto"):
+        _check_place(options.coordinator, options.num_processes, options.process_id)
     return options
 
 
-def _check_address(options: JobOptions) -> None:
-    if not re.fullmatch(r".+:\d+", options.coordinator or ""):
-        raise UserError(f"--coordinator {options.coordinator}: must be HOST:PORT, or auto")
-    if options.num_processes is None or options.process_id is None:
+def _check_place(coordinator: str, num_processes: int | None, process_id: int | None) -> None:
+    if not re.fullmatch(r".+:\d+", coordinator):
+        raise UserError(f"--coordinator {coordinator}: must be HOST:PORT, or auto")
+    if num_processes is None or process_id is None:
         raise UserError("--coordinator: needs --num-processes and --process-id too, unless it is auto")
-    if not 0 <= options.process_id < options.num_processes:
-        allowed = f"from 0 to {options.num_processes - 1}" if options.num_processes > 0 else "one of --num-processes"
-        raise UserError(f"--process-id {options.process_id}: must be {allowed}")
+    if not 0 <= process_id < num_processes:
+        raise UserError(f"--process-id {process_id}: must be from 0 to {num_processes - 1}")

@@ -115,6 +115,14 @@ class Run:
         self, num_updates: int, metrics: dict[str, float], seconds: float, maps: dict[str, np.ndarray] | None = None
     ) -> None:
         """Appends a row, unless it is there already from before the process was killed."""
+        try:
+            self._log(num_updates, metrics, seconds, maps)
+        except OSError as error:  # a full disk
+            raise UserError(f"{self.directory}: row {num_updates} cannot be written ({error.strerror})") from None
+
+    def _log(
+        self, num_updates: int, metrics: dict[str, float], seconds: float, maps: dict[str, np.ndarray] | None
+    ) -> None:
         env_steps = num_updates * self.config.steps_per_update
         if maps and num_updates > self._metrics.last_update:
             append_maps(self.directory / "maps.f32", maps, self._metrics.num_rows)

@@ -40,7 +40,7 @@ class Witness:
         self._process.wait(timeout=10)
 
 
-def testimony(lines: Iterable[str], name: str) -> Iterator[str]:
+def account(lines: Iterable[str], name: str) -> Iterator[str]:
     """What a user is to read of these lines, and one more if the process did not end as it meant to."""
     report: list[str] = []
     for line in lines:
@@ -71,7 +71,7 @@ def main(name: str) -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # meant for the process, and sent to its group
         signal.signal(number, signal.SIG_IGN)
     sys.stdin.reconfigure(errors="replace")  # pyright: ignore[reportAttributeAccessIssue]
-    for line in testimony(sys.stdin, name):
+    for line in account(sys.stdin, name):
         sys.stderr.write(line)
         sys.stderr.flush()
 
