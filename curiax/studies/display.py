@@ -13,8 +13,16 @@ from curiax.studies.launch import State
 from curiax.studies.progress import Progress, duration, seconds_left
 
 PLAIN_INTERVAL = 60.0  # seconds between lines on a run where there is no terminal to draw on
-URGENCY = ("failed", "running", "stopped", "held", "waiting", "done")  # which rows to keep where not all fit
-STYLES = {"failed": "red", "running": "green", "stopped": "yellow", "held": "yellow", "done": "dim", "waiting": "dim"}
+URGENCY = ("failed", "lost", "running", "stopped", "held", "waiting", "done")  # which rows to keep where not all fit
+STYLES = {
+    "failed": "red",
+    "lost": "yellow",
+    "running": "green",
+    "stopped": "yellow",
+    "held": "yellow",
+    "waiting": "dim",
+    "done": "dim",
+}
 
 
 class Line(NamedTuple):
@@ -61,8 +69,10 @@ class Display:
 
 def picture(lines: list[Line], left: float, stopping: bool, height: int) -> Group:
     """The table, the reasons of what failed, and the whole in a line. Where not all rows fit, the urgent ones stay."""
-    failures = [line for line in lines if line.state.kind == "failed"]
-    notes = [Text(f"{line.name}: {line.state.reason}", style="red", no_wrap=True) for line in failures]
+    troubled = [line for line in lines if line.state.reason]
+    notes = [
+        Text(f"{line.name}: {line.state.reason}", style=STYLES[line.state.kind], no_wrap=True) for line in troubled
+    ]
     room = max(height - 4 - len(notes), 3)  # header, summary and the cursor's line
     kept = lines
     if len(lines) > room:
@@ -82,7 +92,7 @@ def cells(line: Line) -> dict[str, str]:
     run, running = line.progress, line.state.kind == "running"
     begun = run.env_steps > 0
     return {
-        "state": line.state.kind,
+        "state": f"{line.state.kind} on {line.state.machine}" if line.state.machine else line.state.kind,
         "progress": f"{run.share:.0%}" if begun else "",
         "trackers": "" if math.isnan(run.trackers) else f"{run.trackers:.2f}",
         "noise dwell": "" if math.isnan(run.noise_dwell) else f"{run.noise_dwell:.2f}",
@@ -92,8 +102,8 @@ def cells(line: Line) -> dict[str, str]:
 
 
 def plain(line: Line) -> str:
-    if line.state.kind == "failed":
-        return f"{line.name}: failed: {line.state.reason}"
+    if line.state.reason:
+        return f"{line.name}: {line.state.kind}: {line.state.reason}"
     known = {title: text for title, text in cells(line).items() if text}
     parts = [known.pop("state"), known.pop("progress", "")]
     parts += [f"{text} {title}" if title in ("steps/s", "left") else f"{title} {text}" for title, text in known.items()]
@@ -102,7 +112,9 @@ def plain(line: Line) -> str:
 
 def summary(lines: list[Line], left: float, stopping: bool) -> str:
     kinds = [line.state.kind for line in lines]
-    counts = [f"{kinds.count(kind)} {kind}" for kind in ("running", "held", "waiting", "failed") if kind in kinds]
+    counts = [
+        f"{kinds.count(kind)} {kind}" for kind in ("running", "lost", "held", "waiting", "failed") if kind in kinds
+    ]
     done = f"{kinds.count('done')} of {len(lines)} runs done"
     ending = "stopping; Ctrl-C again to end at once" if stopping else f"{duration(left)} left"
     return ", ".join([done, *counts, ending])

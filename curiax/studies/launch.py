@@ -1,4 +1,8 @@
-"""Processes, one per core. A failed one is noted and does not stop the others."""
+"""Runs at several places at a time. A failed one is noted and does not stop the others.
+
+`launch` is the same wherever the runs are: a `Place` begins them, looks at them and stops them. Here is this machine, a
+process on each core; `launch_ray` has the machines of a cluster.
+"""
 
 import contextlib
 import fcntl
@@ -7,14 +11,16 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Generator, Sequence
+from collections import Counter
+from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 from curiax.program import Stop
 from curiax.runs import write_atomically
 
 POLL_INTERVAL = 0.5  # seconds
+MAX_LOSSES = 10  # of one run; after that it is not the machines' fault
 
 
 class Task(NamedTuple):
@@ -31,13 +37,37 @@ class Task(NamedTuple):
 
 
 class State(NamedTuple):
-    kind: Literal["waiting", "held", "running", "stopped", "done", "failed"]  # held: by a process that is not ours
+    """Held: by a process that is not ours. Lost: with its machine, and to be begun again from its checkpoint."""
+
+    kind: Literal["waiting", "held", "running", "lost", "stopped", "done", "failed"]
     reason: str = ""
+    machine: str = ""  # where it runs, unless that is here
+
+
+@runtime_checkable
+class Place(Protocol):
+    """Where runs are. What `begin` gives stands for a run in the other three."""
+
+    where: str  # in words
+    num_jobs: int  # to have under way at a time; some may wait in a queue of the place's own
+    room: int  # of these, as many as run at a time
+
+    def begin(self, task: Task) -> Any: ...
+
+    def look(self, run: Any, asked: bool) -> State:
+        """How it is; waiting or running, or how it ended, which is said once. Was it asked to stop?"""
+        ...
+
+    def ask(self, run: Any) -> None:
+        """To save and stop."""
+        ...
+
+    def kill(self, run: Any) -> None: ...
 
 
 class Child(NamedTuple):
     task: Task
-    core: int
+    core: int | None  # it is pinned to
     process: subprocess.Popen
     log_start: int  # size of the log when the process began
 
@@ -48,49 +78,106 @@ def available_cores() -> list[int]:
     return list(range(os.cpu_count() or 1))
 
 
-def launch(tasks: Sequence[Task], cores: Sequence[int], stop: Stop) -> Generator[dict[str, State]]:
-    """Works through the tasks, one process per core at a time, and yields the state of each twice a second.
+def launch(tasks: Sequence[Task], place: Place | Sequence[int], stop: Stop) -> Generator[dict[str, State]]:
+    """Works through the tasks, as many at a time as the place takes, and yields the state of each twice a second.
 
-    After a signal nothing new is started, and the processes are asked to save and stop.
+    After a signal nothing new is started, and the runs are asked to save and stop. The place may be a list of cores.
     """
+    place = Cores(place) if isinstance(place, Sequence) else place
     states = {task.name: State("waiting") for task in tasks}
-    waiting, free = list(tasks), list(cores)
-    children: list[Child] = []
+    runs: dict[str, Any] = {}  # under way
+    losses: Counter[str] = Counter()
     asked = False
+
+    def look(task: Task) -> None:
+        state = place.look(runs[task.name], asked)
+        if state.kind == "lost":
+            losses[task.name] += 1
+            if losses[task.name] > MAX_LOSSES:
+                state = failed(task, f"lost {losses[task.name]} times, the last time: {state.reason}")
+        if state.kind not in ("waiting", "running"):
+            del runs[task.name]
+        if state.kind != "waiting":  # in a queue, a lost run is still shown as lost
+            states[task.name] = state
+
     try:
-        while children or (waiting and not stop.signal):
+        while True:
             if stop.signal and not asked:
                 asked = True
-                for child in children:
-                    child.process.terminate()
-            for task in waiting:
-                states[task.name] = State("held") if held(task.directory) else State("waiting")
-            ready = [task for task in waiting if states[task.name].kind == "waiting" and not stop.signal]
-            for task, core in zip(ready, list(free), strict=False):
-                waiting.remove(task)
-                begun = begin(task, core)
-                if isinstance(begun, State):
-                    states[task.name] = begun
-                else:
-                    states[task.name] = State("running")
-                    children.append(begun)
-                    free.remove(core)
+                for run in runs.values():
+                    place.ask(run)
+            for task in [task for task in tasks if task.name in runs]:
+                look(task)
+            for task in [] if stop.signal else idle(tasks, states, runs):
+                if held(task.directory):
+                    states[task.name] = State("held")
+                elif len(runs) < place.num_jobs:
+                    runs[task.name] = place.begin(task)
+                    look(task)
+                elif states[task.name].kind == "held":
+                    states[task.name] = State("waiting")
             yield dict(states)
+            if not runs and (stop.signal or not idle(tasks, states, runs)):
+                return
             time.sleep(POLL_INTERVAL)
-            for child in [child for child in children if child.process.poll() is not None]:
-                children.remove(child)
-                free.append(child.core)
-                states[child.task.name] = ended(child, asked)
-        yield dict(states)
     finally:
-        for child in children:  # a second Ctrl-C, or an error here
-            child.process.kill()
-            child.process.wait()
+        for run in runs.values():  # a second Ctrl-C, or an error here
+            place.kill(run)
 
 
-def begin(task: Task, core: int) -> Child | State:
-    """Starts the process; a directory that cannot be written is the task's failure."""
-    flags = os.environ.get("XLA_FLAGS", "") + " --xla_cpu_multi_thread_eigen=false"
+def idle(tasks: Sequence[Task], states: Mapping[str, State], runs: Mapping[str, Any]) -> list[Task]:
+    """What is still to be begun."""
+    unfinished = [task for task in tasks if states[task.name].kind in ("waiting", "held", "lost")]
+    return [task for task in unfinished if task.name not in runs]
+
+
+class Cores:
+    """Of this machine: a process on each. One that is named twice is shared by two."""
+
+    def __init__(self, cores: Sequence[int]):
+        self.num_jobs = self.room = len(cores)
+        self._free = list(cores)
+        used = sorted(set(cores))
+        self.where = f"on {'core' if len(used) == 1 else 'cores'} {', '.join(map(str, used))}"
+
+    def begin(self, task: Task) -> Child | State:
+        core = self._free.pop(0)
+        begun = begin(task, core, one_thread(os.environ))
+        if isinstance(begun, State):
+            self._free.append(core)
+        return begun
+
+    def look(self, run: Child | State, asked: bool) -> State:
+        if isinstance(run, State):
+            return run
+        if run.process.poll() is None:
+            return State("running")
+        self._release(run)
+        return ended(run, asked)
+
+    def _release(self, run: Child) -> None:
+        if run.core is not None:
+            self._free.append(run.core)
+
+    def ask(self, run: Child | State) -> None:
+        if isinstance(run, Child):
+            run.process.terminate()
+
+    def kill(self, run: Child | State) -> None:
+        if isinstance(run, Child):
+            run.process.kill()
+            run.process.wait()
+            self._release(run)
+
+
+def one_thread(environment: Mapping[str, str]) -> dict[str, str]:
+    """The environment, with one thread for arithmetic: a run that has one core is slower with more."""
+    flags = environment.get("XLA_FLAGS", "") + " --xla_cpu_multi_thread_eigen=false"
+    return {**environment, "XLA_FLAGS": flags.strip()}
+
+
+def begin(task: Task, core: int | None, environment: Mapping[str, str]) -> Child | State:
+    """Starts the process, pinned to a core or not; a directory that cannot be written is the task's failure."""
     command = [sys.executable, "-m", "curiax.studies.worker", str(core), str(os.getpid()), *task.words]
     try:
         task.log.parent.mkdir(parents=True, exist_ok=True)
@@ -101,7 +188,7 @@ def begin(task: Task, core: int) -> Child | State:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                env=os.environ | {"XLA_FLAGS": flags.strip(), "PYTHONUNBUFFERED": "1"},
+                env={**environment, "PYTHONUNBUFFERED": "1"},
                 start_new_session=True,  # a Ctrl-C is the study's to pass on
             )
             return Child(task, core, process, log.tell())

@@ -8,6 +8,7 @@ import contextlib
 import datetime
 import json
 import math
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -23,10 +24,11 @@ from curiax.runs import lock, write_atomically
 from curiax.studies import STUDIES
 from curiax.studies.base import Member, changes, member_config, members
 from curiax.studies.display import Display, Line
-from curiax.studies.launch import State, available_cores, launch
+from curiax.studies.launch import Cores, Place, State, available_cores, launch
 from curiax.studies.measure import how, kind_of, measure, size, training
 from curiax.studies.progress import Speed, duration, finished, glance, makespan, progress, seconds_left, speed
 from curiax.studies.scores import Score, score, score_table, write_scores
+from curiax.study_options import Launcher, check_launcher
 
 SHARED = "; one process per core, which environments, policy and learner of a run share"
 REFRESH_INTERVAL = 1.0  # seconds; to read and draw 48 runs takes some 50 ms that the runs themselves could use
@@ -41,6 +43,8 @@ class Plan(NamedTuple):
     members: list[Member]
     num_jobs: int
     command: str
+    launcher: Launcher = Launcher()
+    cluster: Place | None = None  # once it is joined
 
     def config_of(self, member: Member) -> Config:
         return member_config(STUDIES[self.name], self.config, member)
@@ -57,6 +61,10 @@ class Plan(NamedTuple):
         available = available_cores()
         return [available[job % len(available)] for job in range(self.num_jobs)]
 
+    @property
+    def place(self) -> Place:
+        return self.cluster or Cores(self.cores)
+
 
 def make_plan(
     name: str,
@@ -66,6 +74,7 @@ def make_plan(
     num_jobs: int | None = None,
     directory: Path | None = None,
     command: str = "",
+    launcher: Launcher = Launcher(),  # noqa: B008 — frozen
 ) -> Plan:
     """All runs of the study, one per core, in runs/NAME, unless something else is asked for."""
     if any(seed < 0 for seed in seeds or ()):
@@ -77,14 +86,15 @@ def make_plan(
         directory=directory or Path("runs") / name,
         config=config,
         members=members(STUDIES[name], seeds, only),
-        num_jobs=num_jobs or len(available_cores()),
+        num_jobs=num_jobs or (len(available_cores()) if launcher.launcher == "local" else sys.maxsize),
         command=command,
+        launcher=check_launcher(launcher),
     )
 
 
 def run_study(plan: Plan, dry_run: bool, console: Console) -> int:
     """Returns the exit code: 0 if all runs are done, 1 if one failed, that of the signal if there was one."""
-    with polite_stop() as stop:
+    with polite_stop() as stop, joined(plan) as plan:
         if dry_run:
             for member in plan.members:
                 config = plan.config_of(member)
@@ -95,6 +105,18 @@ def run_study(plan: Plan, dry_run: bool, console: Console) -> int:
         with open_directory(plan):
             states = work(plan, console, stop)
             return conclude(plan, states, console, stop)
+
+
+@contextlib.contextmanager
+def joined(plan: Plan) -> Iterator[Plan]:
+    """The plan with its cluster, if it has one and there is work for it."""
+    if plan.launcher.launcher == "local" or all(map(plan.finished, plan.members)):
+        yield plan
+        return
+    from curiax.studies.launch_ray import cluster
+
+    with cluster(plan.launcher, plan.num_jobs) as place:
+        yield plan._replace(cluster=place, directory=plan.directory.absolute())
 
 
 @contextlib.contextmanager
@@ -174,7 +196,7 @@ def work(plan: Plan, console: Console, stop: Stop) -> dict[str, State]:
         say(console, estimate(plan, measured))
     tasks = [training(each.name, plan.directory_of(each), plan.config_of(each)) for each in pending]
     num_done, due = len(done), 0.0
-    with Display(console) as display, contextlib.closing(launch(tasks, plan.cores, stop)) as launched:
+    with Display(console) as display, contextlib.closing(launch(tasks, plan.place, stop)) as launched:
         for changed in launched:
             before, states = states, states | changed
             if states != before or stop.signal or time.monotonic() >= due:
@@ -201,7 +223,7 @@ def speeds(plan: Plan, console: Console, stop: Stop) -> dict[str, Speed]:
         found = speed(glance(plan.directory_of(member) / "metrics.csv"))
         known |= {kind_of(plan.config_of(member)): found} if found is not None else {}
     unknown = {kind_of(config): method for method, config in pending.items() if kind_of(config) not in known}
-    if unknown:
+    if unknown and plan.cluster is None:  # the machines of a cluster may differ: its runs will tell
         say(
             console, f"measuring the speed of {', '.join(sorted(unknown.values()))} on this machine{how(plan.config)} …"
         )
@@ -216,11 +238,11 @@ def estimate(plan: Plan, measured: Mapping[str, Speed]) -> str:
     runs = [progress(plan.directory_of(member), plan.config_of(member)) for member in pending]
     steps = sum(run.total_steps - run.env_steps for run in runs)
     lines = [Line(member.name, State("waiting"), run) for member, run in zip(pending, runs, strict=True)]
-    cores = sorted(set(plan.cores))
+    place = plan.place
     rates = [f"{method} {found.steps_per_second:,.0f}" for method, found in measured.items()]
     return (
         f"{len(pending)} of {len(plan.members)} runs to do, {size(plan.config, steps)}, "
-        f"{plan.num_jobs} at a time on {'core' if len(cores) == 1 else 'cores'} {', '.join(map(str, cores))}: "
+        f"{place.room} at a time {place.where}: "
         f"about {duration(time_left(plan, lines, measured))} at the measured steps/s ({', '.join(rates) or 'none yet'})"
         + (SHARED if on_host(plan.config.env) else "")
     )
@@ -229,13 +251,13 @@ def estimate(plan: Plan, measured: Mapping[str, Speed]) -> str:
 def time_left(plan: Plan, lines: Sequence[Line], measured: Mapping[str, Speed]) -> float:
     """Of all runs; NaN while the speed of one is not known. The running ones come first: they have their cores."""
     methods = {member.name: member.method for member in plan.members}
-    todo = [line for line in lines if line.state.kind in ("running", "waiting", "held")]
+    todo = [line for line in lines if line.state.kind in ("running", "waiting", "held", "lost")]
     seconds = []
     for line in sorted(todo, key=lambda line: line.state.kind != "running"):
         running = line.state.kind == "running"
         known = (line.progress.speed if running else None) or measured.get(methods[line.name])
         seconds.append(math.nan if known is None else seconds_left(line.progress, known) + (not running) * known.start)
-    return math.nan if any(map(math.isnan, seconds)) else makespan(seconds, plan.num_jobs)
+    return math.nan if any(map(math.isnan, seconds)) else makespan(seconds, plan.place.room)
 
 
 def save_scores(plan: Plan) -> list[Score]:

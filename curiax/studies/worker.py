@@ -1,6 +1,6 @@
 """A child of a study: the command line on one core. It stops when the study does, even one that was killed.
 
-python -m curiax.studies.worker CORE PARENT train …
+python -m curiax.studies.worker CORE PARENT train …      (CORE may be None: wherever there is room)
 """
 
 import os
@@ -21,7 +21,8 @@ def stop_with(parent: int) -> None:
 
 
 def main(core: str, parent: str, *words: str) -> None:
-    if hasattr(os, "sched_setaffinity"):  # before JAX makes its threads, which inherit it; NumPy has made some
+    if hasattr(os, "sched_setaffinity") and core != "None":
+        # before JAX makes its threads, which inherit it; NumPy has made some
         for thread in os.listdir("/proc/self/task"):
             os.sched_setaffinity(int(thread), [int(core)])
     threading.Thread(target=stop_with, args=(int(parent),), daemon=True).start()
