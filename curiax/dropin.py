@@ -5,6 +5,7 @@ beliefs run over o_t alone and are zeroed where an episode begins.
 """
 
 import functools
+import io
 import json
 import os
 import zipfile
@@ -75,6 +76,8 @@ class Curiosity:
     [T, B, ...], terminated and truncated [T, B]. next_obs[t] is what followed obs[t], *before* any reset.
     """
 
+    __slots__ = ("_memory", "_setup", "_state")
+
     def __init__(
         self,
         name: str,
@@ -134,18 +137,37 @@ class Curiosity:
     def num_updates(self) -> int:
         return int(self._state.num_updates)
 
+    @property
+    def name(self) -> str:
+        return self._setup.config.curiosity
+
+    @property
+    def has_beliefs(self) -> bool:
+        """Must segments follow one another?"""
+        return curiosities.make(self._setup.config, self._setup.spec).trains_beliefs
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """All of it in one file: rewards and updates after `load` are the same to the last bit."""
         path = Path(path)
+        temporary = path.with_name(path.name + ".part")
+        temporary.write_bytes(self.__getstate__())
+        os.replace(temporary, path)
+
+    def __getstate__(self) -> bytes:
+        """The file that `save` writes: with it, a curiosity can be pickled."""
         header = {"format": FORMAT, "config": to_dict(self._setup.config), "normalise": self._setup.normalise}
         header |= {"observations": self._setup.observations, "actions": self._setup.actions}
         arrays: dict[str, Any] = {"header": np.frombuffer(json.dumps(header).encode(), np.uint8)}
         arrays |= to_arrays("state", self._state._replace(key=jax.random.key_data(self._state.key)))
         arrays |= {} if self._memory is None else to_arrays("memory", self._memory)
-        temporary = path.with_name(path.name + ".part")
-        with temporary.open("wb") as file:
-            np.savez(file, **arrays)
-        os.replace(temporary, path)
+        file = io.BytesIO()
+        np.savez(file, **arrays)
+        return file.getvalue()
+
+    def __setstate__(self, content: bytes) -> None:
+        with np.load(io.BytesIO(content), allow_pickle=False) as stored:
+            read = self._from_arrays(dict(stored))
+        self._setup, self._state, self._memory = read._setup, read._state, read._memory
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Curiosity":

@@ -44,6 +44,7 @@ LAYERS = (
     "host_film",
     "studies",
     "report",
+    "diagnose",
     "theory",
     "flops",
     "bench",
