@@ -10,7 +10,7 @@ STAMP := $(VENV)/.stamp
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo -n)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test browser lint clean
+.PHONY: help demo test browser docs lint clean
 
 help:  ## say what there is to make
 	@echo "usage: make TARGET [PYTHON=python3.12] [DEMO_ARGS=...] [PYTEST_ARGS=...]"
@@ -28,6 +28,10 @@ test: $(STAMP) browser  ## run the tests (PYTEST_ARGS: in place of "-n auto --ma
 browser:  ## install Debian's Chromium, in which the report is tested, if there is none and it can be done
 	@command -v chromium > /dev/null || { $(SUDO) apt-get update && $(SUDO) apt-get install -y chromium; } \
 	|| echo "no chromium here: the tests of the report's page will be skipped"
+
+docs: $(STAMP)  ## build the documentation, strictly, into site/
+	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/python -m mkdocs build --strict --quiet
+	@echo "page: site/index.html"
 
 lint: $(STAMP)  ## check style, formatting and types
 	$(VENV)/bin/ruff check
