@@ -149,7 +149,7 @@ def soak(kills: int, seed: int, directory: Path, num_updates: int, method: str) 
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--updates", type=int, default=3000, help="of the job, which must outlast the kills")

@@ -9,9 +9,10 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 ROOT = Path(__file__).parents[1]
+PATIENCE = 60.0  # seconds from a kill to the last line
 
 # The smallest networks that do everything.
 SIZES = {"world.hidden": 8, "world.latent": 4, "world.noise": 4, "network.action-embedding": 4}
@@ -49,9 +50,10 @@ class Member:
         return next((line for line in reversed(self.err) if line.text.startswith("curiax: ")), None)
 
 
-def read(stream, lines: list[Line]) -> None:
-    for text in stream:
-        lines.append(Line(time.monotonic(), text.rstrip("\n")))
+def read(stream: IO[str], lines: list[Line]) -> None:
+    with stream:
+        for text in stream:
+            lines.append(Line(time.monotonic(), text.rstrip("\n")))
 
 
 def free_port() -> int:
@@ -89,7 +91,7 @@ def job(
         for member in members:
             member.process.kill()
         for member in members:
-            member.process.wait()
+            member.wait(PATIENCE)
 
 
 def num_rows(directory: Path) -> int:

@@ -62,6 +62,8 @@ def loss(report: str) -> str:
     silent = re.search(r"stopped sending heartbeats\):\s*([\d,\s]*\d)", report)
     if silent:
         return f"process {' and '.join(silent[1].replace(',', ' ').split())} is silent"
+    if "RegisterTask" in report:
+        return "not all processes came to the coordinator within --start-timeout"
     if "Failed to send RPC to coordination service" in report:
         return "process 0, the coordinator, is gone or silent"
     return "a process is lost"

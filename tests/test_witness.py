@@ -24,6 +24,12 @@ following error to all tasks: UNAVAILABLE: The following tasks are unhealthy (st
 1
 The tasks have crashed. Check the task logs for an earlier error, or scheduler events to debug further.
 """
+LATE = """\
+F1116 11:16:37.285035   20128 client.h:80] Terminating process because the JAX distributed service detected fatal \
+errors. absl::Status: DEADLINE_EXCEEDED: Deadline Exceeded
+
+RPC: /xla.coordination.CoordinationService/RegisterTask
+"""
 
 
 def heard(text):
@@ -40,7 +46,12 @@ def test_a_sudden_end_is_told():
 
 
 @pytest.mark.parametrize(
-    ("report", "who"), [(GONE, "process 0, the coordinator, is gone or silent"), (SILENT, "process 1 is silent")]
+    ("report", "who"),
+    [
+        (GONE, "process 0, the coordinator, is gone or silent"),
+        (SILENT, "process 1 is silent"),
+        (LATE, "not all processes came to the coordinator within --start-timeout"),
+    ],
 )
 def test_a_report_of_the_runtime_becomes_one_line_that_names_the_lost_process(report, who):
     assert heard("a warning\n" + report) == f"a warning\ncuriax: process 1: {who}, so the job ends; {GO_ON}\n"

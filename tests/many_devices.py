@@ -1,0 +1,51 @@
+"""Trains on 1, 2, 4 and 8 devices that a CPU poses as, and writes losses and parameters after every update.
+
+python many_devices.py OUT.npz NUM_UPDATES
+"""
+
+import dataclasses
+import os
+import sys
+
+os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8 --xla_backend_optimization_level=0"  # compiles fast
+
+import jax
+import numpy as np
+from test_train import TINY
+
+from curiax.distributed import make_mesh
+from curiax.errors import UserError
+from curiax.train import initial_state, train
+
+CONFIG = dataclasses.replace(
+    TINY, batch_size=8, log_every=1, world=dataclasses.replace(TINY.world, hidden=(8,)), env_steps=10**6
+)
+DEVICES = (1, 2, 4, 8)
+
+
+def main(out: str, num_updates: str) -> None:
+    initial = initial_state(CONFIG)
+    found = {}
+    for num_devices in DEVICES:
+        mesh = make_mesh(num_devices, CONFIG.batch_size)
+        for row, _ in zip(train(CONFIG, initial, mesh), range(int(num_updates)), strict=False):
+            name = f"{num_devices}/{row.num_updates}"
+            found |= {f"{name}/{metric}": value for metric, value in row.metrics.items() if metric.startswith("loss/")}
+            leaves = jax.tree_util.tree_flatten_with_path(row.state.params)[0]
+            found |= {f"{name}/params{jax.tree_util.keystr(path)}": np.asarray(leaf) for path, leaf in leaves}
+            belief = row.state.stream.belief
+        found[f"{num_devices}/shards"] = len({str(shard.index[0]) for shard in belief.addressable_shards})
+    found["refused"] = refusal(lambda: make_mesh(3, CONFIG.batch_size))
+    np.savez(out, **found)
+
+
+def refusal(function) -> str:
+    try:
+        function()
+    except UserError as error:
+        return str(error)
+    return ""
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
