@@ -33,6 +33,8 @@ USAGE = """curiax — curiosity that can tell noise from novelty
                                  play a run's policy, without training
   curiax report DIR [--out DIR] [--no-films]
                                  one page, figure and tables of a study or of runs, finished or not
+  curiax diagnose ENV [--minutes M] [--env-steps N] [--run-dir RUN] [--out DIR] [--field value ...]
+                                 where is the noise in an environment? explores it and writes a page
   curiax play ENV                walk a maze yourself in the terminal
   curiax list envs|methods|studies
                                  what there is
@@ -286,11 +288,19 @@ def theory_command(args: list[str], console: Console) -> int:
     return theory(console, command.worlds, command.seed, command.json, command.figure)
 
 
+def diagnose_command(args: list[str], console: Console) -> int:
+    from curiax.diagnose.command import main
+
+    use_compilation_cache()
+    return main(args, console, parse, one_line_messages)
+
+
 COMMANDS: dict[str, Callable[[list[str], Console], int]] = {
     "train": train_command,
     "study": study_command,
     "evaluate": evaluate_command,
     "report": report_command,
+    "diagnose": diagnose_command,
     "play": play_command,
     "list": list_command,
     "bench": bench_command,

@@ -1,5 +1,8 @@
 """The adapter of JAX environments of others, on one made up here; and gymnax through it."""
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,9 +10,12 @@ import pytest
 from conformance import check, rollout
 
 from curiax import envs
+from curiax.config import LAPTOP
 from curiax.envs import gymnax
 from curiax.envs.foreign import Answer, Foreign, adapt
 from curiax.errors import UserError
+from curiax.presets import preset_for
+from curiax.train import train
 
 END = 7
 
@@ -97,8 +103,32 @@ def test_gymnax_of_either_version_tells_ends_from_limits():
         assert (bool(terminated), bool(truncated)) == (True, False)
 
 
-def test_gymnax_names_and_actions_that_do_not_fit_are_one_clear_line():
+def test_gymnax_names_that_are_unknown_are_one_clear_line():
     with pytest.raises(UserError, match="Did you mean gymnax/CartPole-v1"):
         envs.check_name("gymnax/CartPole-v2")
-    with pytest.raises(UserError, match="real numbers"):
-        envs.make("gymnax/Pendulum-v1")
+
+
+def test_real_actions_fill_their_bounds_and_are_cut_off_beyond():
+    box = SimpleNamespace(low=-2.0, high=jnp.array([2.0, 6.0]), shape=(2,))
+    for action, taken in (([-1.0, 1.0], [-2, 6]), ([0.0, 0.0], [0, 2]), ([5.0, -9.0], [2, -2])):
+        np.testing.assert_allclose(gymnax.within(box, jnp.array(action)), taken)
+    spec = envs.make("gymnax/Pendulum-v1").spec
+    assert (spec.num_actions, spec.action_parts, spec.time_limit) == (1, (), 200)
+
+
+@pytest.mark.slow
+def test_a_run_on_gymnax_trains():
+    network = replace(LAPTOP.network, embedding=4, belief=4, action_embedding=2, head_hidden=(4,), feature_hidden=(4,))
+    config = replace(
+        preset_for("laptop", "gymnax/FourRooms-misc"),
+        env="gymnax/FourRooms-misc",
+        curiosity="rnd",
+        env_steps=64,
+        batch_size=2,
+        unroll=8,
+        log_every=2,
+        network=network,
+    )
+    rows = list(train(config))
+    assert [row.num_updates for row in rows] == [2, 4]
+    assert all(np.isfinite(row.metrics["loss/distillation"]) and row.metrics["noise_dwell"] == 0 for row in rows)

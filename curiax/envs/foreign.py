@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped, UInt32
+from jaxtyping import Array, Bool, Float, PRNGKeyArray, Shaped, UInt32
 
 from curiax.envs.base import Environment
 from curiax.types import EnvSpec, State, TimeStep
@@ -40,6 +40,7 @@ class Foreign(NamedTuple):
     step: Callable[[Key, State, Array], Answer]
     observation_scale: float = 1.0
     dear_reset: bool = False
+    action_parts: tuple[int, ...] | None = None  # as in EnvSpec
 
 
 def adapt(foreign: Foreign) -> Environment:
@@ -47,14 +48,16 @@ def adapt(foreign: Foreign) -> Environment:
     key = jax.eval_shape(draw, jax.random.key(0))
     with their_rules():
         _, begun = jax.eval_shape(foreign.reset, key)
-        after = jax.eval_shape(foreign.step, key, begun, jax.ShapeDtypeStruct((), jnp.int32))
+        numbered = jax.ShapeDtypeStruct((), jnp.int32)
+        vector = jax.ShapeDtypeStruct((foreign.num_actions,), jnp.float32)
+        after = jax.eval_shape(foreign.step, key, begun, numbered if foreign.action_parts is None else vector)
 
     def reset(noise: Key) -> tuple[State, Shaped[Array, "*obs"]]:
         with their_rules():
             obs, state = foreign.reset(noise)
         return settle(state, after.state), settle_observation(obs)
 
-    def step(state: State, action: Int[Array, ""], noise: Key) -> tuple[State, TimeStep]:
+    def step(state: State, action: Shaped[Array, "*action"], noise: Key) -> tuple[State, TimeStep]:
         with their_rules():
             answer = foreign.step(noise, state, action)
         return settle(answer.state, after.state), TimeStep(
@@ -72,6 +75,7 @@ def adapt(foreign: Foreign) -> Environment:
         num_actions=foreign.num_actions,
         time_limit=foreign.time_limit,
         observation_scale=foreign.observation_scale,
+        action_parts=foreign.action_parts,
     )
     return Environment(spec, draw, reset, step, foreign.dear_reset)
 

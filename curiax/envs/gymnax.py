@@ -1,5 +1,6 @@
 """Environments of gymnax: classic control, MinAtar, bsuite and others. Its versions 0.0.9 and 1.0 both will do."""
 
+import math
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -13,7 +14,7 @@ from curiax.errors import UserError, first_line
 from curiax.suggest import unknown_name
 
 ABOUT = {
-    "CartPole-v1": "gymnax: keep a pole upright (any other of gymnax with discrete actions by its name)",
+    "CartPole-v1": "gymnax: keep a pole upright (any other of gymnax by its name)",
     "DeepSea-bsuite": "gymnax: one way in 2⁸ leads to the reward",
     "Breakout-MinAtar": "gymnax: Breakout on 10×10 cells",
 }
@@ -48,10 +49,9 @@ def make(name: str) -> Environment:
 def foreign(name: str) -> Foreign:
     with their_rules():
         env, params = load().make(name)
-        num_actions = getattr(env.action_space(params), "n", None)
+        actions = env.action_space(params)
         num_observations = getattr(env.observation_space(params), "n", None)
-    if num_actions is None:
-        raise UserError(f"gymnax/{name}: its actions are real numbers; compiled environments need discrete ones")
+    numbered = hasattr(actions, "n")
 
     def observation(obs: Any) -> jax.Array:
         """A number that only names a state becomes one-hot."""
@@ -62,11 +62,24 @@ def foreign(name: str) -> Foreign:
         return observation(obs), state
 
     def step(key: jax.Array, state: Any, action: jax.Array) -> Answer:
-        obs, state, reward, done, _ = env.step_env(key, state, action, params)
+        obs, state, reward, done, _ = env.step_env(key, state, action if numbered else within(actions, action), params)
         terminated, truncated = ends(env, params, state, done)
         return Answer(observation(obs), state, reward, terminated, truncated, {})
 
-    return Foreign(f"gymnax/{name}", int(num_actions), int(params.max_steps_in_episode), reset, step)
+    return Foreign(
+        name=f"gymnax/{name}",
+        num_actions=int(actions.n if numbered else math.prod(actions.shape)),
+        time_limit=int(params.max_steps_in_episode),
+        reset=reset,
+        step=step,
+        action_parts=None if numbered else (),
+    )
+
+
+def within(box: Any, action: jax.Array) -> jax.Array:
+    """The agent's ±1 are the bounds; what is beyond them is cut off."""
+    low, high = (jnp.broadcast_to(jnp.asarray(bound, jnp.float32), box.shape) for bound in (box.low, box.high))
+    return low + (high - low) * (jnp.clip(action.reshape(box.shape), -1, 1) + 1) / 2
 
 
 def ends(env: Any, params: Any, state: Any, done: Any) -> tuple[Any, Any]:

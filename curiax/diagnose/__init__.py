@@ -1,0 +1,1 @@
+"""Where is the noise in an environment? `curiax diagnose ENV`; see docs/diagnose.md."""
