@@ -16,7 +16,8 @@ from curiax.types import Agent
 MAX_STREAMS = 32  # emulators at a time
 NOOPS = 30
 
-# Points of a uniformly random policy and of a professional player, after 30 no-ops (Wang et al., 2016).
+# Points of a uniformly random policy and of a professional player, after up to 30 no-ops (Wang et al., 2016). Checked
+# against the table in DeepMind's DQN Zoo, dqn_zoo/atari_data.py.
 HUMAN = {
     "alien": (227.8, 7127.7),
     "bank_heist": (14.2, 753.1),

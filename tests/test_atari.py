@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from host_conformance import check, run
 
+from curiax import envs
 from curiax.envs import atari, rooms
 from curiax.errors import UserError
 from curiax.parts import AtariOptions
@@ -208,3 +209,8 @@ def test_without_envpool_one_line_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "envpool", None)
     with pytest.raises(UserError, match=r"pip install 'curiax\[atari\]'"):
         atari.make("pong", 1, AtariOptions(), 0)
+
+
+def test_a_game_is_not_made_as_a_compiled_environment_and_a_line_says_so():
+    with pytest.raises(UserError, match=r"^atari/hero: is stepped on the host, not compiled; use envs.make_host$"):
+        envs.make("atari/hero")

@@ -66,18 +66,28 @@ def test_a_glance_passes_over_a_row_that_is_being_written(tmp_path):
 def test_progress_tells_steps_trackers_noise_dwell_and_speed(tmp_path):
     write_rows(tmp_path, 50)
     run = progress(tmp_path, CONFIG)
-    assert (run.env_steps, run.total_steps, run.share, run.noise_dwell) == (4000, 8000, 0.5, 0.25)
-    assert run.trackers == pytest.approx(np.mean(range(43, 51)) / 10)
+    assert (run.env_steps, run.total_steps, run.share) == (4000, 8000, 0.5)
+    assert run.shown == {"trackers": pytest.approx(np.mean(range(43, 51)) / 10), "noise dwell": 0.25}
     assert run.speed == pytest.approx(Speed(160, 10))  # 80 steps in half a second, after ten
     assert seconds_left(run, run.speed) == pytest.approx(25)
 
 
 def test_a_run_that_has_not_begun_has_no_speed_and_no_score(tmp_path):
     run = progress(tmp_path, CONFIG)
-    assert (run.env_steps, run.speed) == (0, None) and math.isnan(run.trackers)
+    assert (run.env_steps, run.speed) == (0, None) and math.isnan(run.shown["trackers"])
     write_rows(tmp_path, 1, trackers=lambda update: NAN)
     run = progress(tmp_path, CONFIG)
-    assert (run.env_steps, run.speed) == (80, None) and math.isnan(run.trackers)
+    assert (run.env_steps, run.speed) == (80, None) and math.isnan(run.shown["trackers"])
+
+
+def test_outside_of_mazes_progress_tells_returns_and_rooms(tmp_path):
+    run = progress(tmp_path, dataclasses.replace(CONFIG, env="atari/hero"))
+    assert list(run.shown) == ["return", "rooms"]
+    file = MetricsFile(tmp_path / "metrics.csv")
+    for row, points in enumerate((NAN, 300.0, 500.0), 1):
+        file.append({"update": row, "env_steps": 8 * row, "seconds": row, "return": points, "rooms_found": float(row)})
+    file.close()
+    assert progress(tmp_path, dataclasses.replace(CONFIG, env="atari/hero")).shown == {"return": 400.0, "rooms": 2.0}
 
 
 def test_the_time_of_the_whole_is_that_of_the_last_core_to_end():
@@ -148,7 +158,8 @@ def test_the_table_of_scores_has_a_row_for_each_setting_and_method():
 
 def run(kind, number=0, share=0.5, reason="", trackers=3.25):
     steps = int(8000 * share)
-    progress = Progress(steps, 8000, trackers, 0.125, Speed(160.0, 10.0) if steps else None)
+    shown = {"trackers": trackers, "noise dwell": 0.125}
+    progress = Progress(steps, 8000, shown, Speed(160.0, 10.0) if steps else None)
     return Line(f"on-demand/byol-hindsight/{number}", State(kind, reason), progress)
 
 

@@ -24,6 +24,8 @@ FOREIGN = {"craftax": craftax, "gymnax": gymnax}  # JAX environments of others
 def make(name: str, coin_reward: float = 0.0) -> Environment:
     """The environment of that name."""
     family, _, rest = name.partition("/")
+    if family in HOSTS:
+        raise UserError(f"{name}: is stepped on the host, not compiled; use envs.make_host")
     if family in FOREIGN:
         return FOREIGN[family].make(rest)
     if name not in ENVS:

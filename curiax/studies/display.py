@@ -80,8 +80,9 @@ def picture(lines: list[Line], left: float, stopping: bool, height: int) -> Grou
         kept = [line for line in lines if line in urgent]
         notes.insert(0, Text(f"… and {len(lines) - len(kept)} more", style="dim"))
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
-    for title in ("run", "state", "steps", "trackers", "noise\ndwell", "steps/s", "left"):
-        table.add_column(title, justify="left" if title in ("run", "state") else "right", no_wrap=True)
+    for title in ("run", "state", "steps", *lines[0].progress.shown, "steps/s", "left"):
+        justify = "left" if title in ("run", "state") else "right"
+        table.add_column(title.replace(" ", "\n"), justify=justify, no_wrap=True)
     for line in kept:
         table.add_row(line.name, *cells(line).values(), style=STYLES[line.state.kind])
     return Group(table, *notes, Text(summary(lines, left, stopping), style="bold"))
@@ -94,8 +95,7 @@ def cells(line: Line) -> dict[str, str]:
     return {
         "state": f"{line.state.kind} on {line.state.machine}" if line.state.machine else line.state.kind,
         "progress": f"{run.share:.0%}" if begun else "",
-        "trackers": "" if math.isnan(run.trackers) else f"{run.trackers:.2f}",
-        "noise dwell": "" if math.isnan(run.noise_dwell) else f"{run.noise_dwell:.2f}",
+        **{title: "" if math.isnan(value) else f"{value:.2f}" for title, value in run.shown.items()},
         "steps/s": f"{run.speed.steps_per_second:,.0f}" if running and run.speed else "",
         "left": duration(seconds_left(run, run.speed)) if running and run.speed else "",
     }

@@ -15,6 +15,9 @@ from curiax.runs import differences, read_config
 
 LAST_ROWS = 8  # of metrics, averaged for the eye
 TAIL_BYTES = 16_384
+# Metric -> its title.
+IN_MAZES = {"trackers": "trackers", "noise_dwell": "noise dwell"}
+ELSEWHERE = {"return": "return", "rooms_found": "rooms"}
 
 Row = dict[str, float]
 
@@ -29,8 +32,7 @@ class Speed(NamedTuple):
 class Progress(NamedTuple):
     env_steps: int
     total_steps: int
-    trackers: float
-    noise_dwell: float
+    shown: dict[str, float]  # title -> what a user wants to see of the run; NaN before there is any
     speed: Speed | None  # once there are two rows
 
     @property
@@ -61,16 +63,10 @@ def parse_row(names: list[str], line: str) -> Row:
 def progress(directory: Path, config: Config) -> Progress:
     rows = glance(directory / "metrics.csv")
     total = config.num_updates * config.steps_per_update
-    if not rows:
-        return Progress(0, total, math.nan, math.nan, None)
+    names = IN_MAZES if config.env.startswith("maze/") else ELSEWHERE
     last = rows[-LAST_ROWS:]
-    return Progress(
-        env_steps=int(rows[-1]["env_steps"]),
-        total_steps=total,
-        trackers=nanmean([row.get("trackers", math.nan) for row in last]),
-        noise_dwell=nanmean([row["noise_dwell"] for row in last]),
-        speed=speed(rows),
-    )
+    shown = {title: nanmean([row.get(name, math.nan) for row in last]) for name, title in names.items()}
+    return Progress(int(rows[-1]["env_steps"]) if rows else 0, total, shown, speed(rows))
 
 
 def speed(rows: Sequence[Row]) -> Speed | None:
