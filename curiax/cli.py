@@ -289,10 +289,11 @@ def theory_command(args: list[str], console: Console) -> int:
 
 
 def diagnose_command(args: list[str], console: Console) -> int:
-    from curiax.diagnose.command import main
+    from curiax.diagnose.command import read, run
 
+    asked = read(args, parse, one_line_messages)
     use_compilation_cache()
-    return main(args, console, parse, one_line_messages)
+    return run(asked, console)
 
 
 COMMANDS: dict[str, Callable[[list[str], Console], int]] = {

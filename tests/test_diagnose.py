@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from curiax.agent.policy import make_agent
+from curiax.cli import main
 from curiax.config import LAPTOP
 from curiax.diagnose import words
-from curiax.diagnose.command import DiagnoseCommand, check, diagnose
+from curiax.diagnose.command import diagnose
 from curiax.diagnose.explore import Budget, SomeAtRandom, spend, streams_at_random
 from curiax.diagnose.figures import percent
 from curiax.diagnose.findings import Measured, curve, find, share_that_holds, together, trajectory_actions
@@ -20,7 +21,6 @@ from curiax.diagnose.names import action_names, layout_of
 from curiax.diagnose.page import write
 from curiax.diagnose.view import gather, make_view
 from curiax.envs import maze, scm
-from curiax.errors import UserError
 from curiax.types import EnvSpec
 
 MAZE = maze.make("on-demand").spec
@@ -183,10 +183,23 @@ def test_batches_add_up():
     assert find(MAZE, view, both).total.noise == pytest.approx(find(MAZE, view, measured).total.noise)
 
 
-@pytest.mark.parametrize("fields", [{"minutes": 0.0}, {"env_steps": 0}, {"env": None}])
-def test_wrong_options_are_one_clear_line(fields):
-    with pytest.raises(UserError):
-        check(replace(DiagnoseCommand(env="maze/baseline"), **fields))
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("", "which environment?"),
+        ("maze/baslin", "Did you mean maze/baseline"),
+        ("maze/baseline --minutes 0", "--minutes 0: must be above 0"),
+        ("maze/baseline --env-steps 0", "--env-steps 0: must be 1 or more"),
+        ("maze/baseline --wold.latent 3", "wold"),
+        ("maze/baseline --world.latent -3", "world.latent"),
+        ("--run-dir nowhere", "nowhere: no run here"),
+        ("--run-dir nowhere --seed 1", "--seed: a run has its own options"),
+    ],
+)
+def test_wrong_options_are_one_clear_line(line, told, capsys):
+    assert main(["diagnose", *line.split()]) == 2
+    error = capsys.readouterr().err
+    assert told in error and error.startswith("curiax: ") and error.count("\n") == 1
 
 
 def test_shares_have_as_many_digits_as_they_need():

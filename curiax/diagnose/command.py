@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import jax
 import numpy as np
@@ -48,7 +48,13 @@ class DiagnoseCommand:
     """where the page goes (default: runs/diagnose/ENV)"""
 
 
-def main(args: list[str], console: Console, parse: Callable[..., Any], one_line_messages: Callable[[], Any]) -> int:
+class Asked(NamedTuple):
+    command: DiagnoseCommand
+    config: Config | None  # of the exploration, or None where a run is taken
+    typed: str  # the command line
+
+
+def read(args: list[str], parse: Callable[..., Any], one_line_messages: Callable[[], Any]) -> Asked:
     """Reads the command line by the functions of the command line, which is below this layer."""
     with one_line_messages():
         command, rest = tyro.cli(DiagnoseCommand, args=args, prog="curiax diagnose", return_unknown_args=True)
@@ -57,13 +63,13 @@ def main(args: list[str], console: Console, parse: Callable[..., Any], one_line_
     if command.run_dir is not None:
         if rest:
             raise UserError(f"{rest[0]}: a run has its own options; without --run-dir it may be given")
-        return run(command, None, typed, console)
+        return Asked(command, None, typed)
     assert command.env is not None
     envs.check_name(command.env)
     default = replace(preset_for(preset_of(rest).preset, command.env), env=command.env)
     config = validate(parse(Config, rest, "diagnose", default))
     curiosity.resolve(config.curiosity)
-    return run(command, config, typed, console)
+    return Asked(command, config, typed)
 
 
 def check(command: DiagnoseCommand) -> DiagnoseCommand:
@@ -76,8 +82,9 @@ def check(command: DiagnoseCommand) -> DiagnoseCommand:
     return command
 
 
-def run(command: DiagnoseCommand, config: Config | None, typed: str, console: Console) -> int:
-    """All of it. `config` is the exploration's, or None where a run is taken."""
+def run(asked: Asked, console: Console) -> int:
+    """All of it."""
+    command, config, typed = asked
 
     def say(text: str) -> None:
         console.print(text, highlight=False, markup=False)
