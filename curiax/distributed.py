@@ -160,15 +160,21 @@ def joined(options: JobOptions, config: Config) -> Iterator[Mesh | None]:
         yield mesh
         finished.set()
         jax.distributed.shutdown()  # waits for the others
-    except UserError as error:
-        leave(witness, str(error))
-    except jax.errors.JaxRuntimeError as error:
-        broken = "the connection to another process broke" if "Gloo" in str(error) else "a process or device is lost"
-        leave(witness, f"{broken} ({first_line(error)}); {GO_ON}")
     except BaseException as error:
-        traceback.print_exc()
-        leave(witness, f"{type(error).__name__}: {first_line(error)}")
+        leave(witness, why(error))
     witness.dismiss()
+
+
+def why(error: BaseException) -> str:
+    """In one line, before which there is a traceback if the mistake is in the program."""
+    if isinstance(error, UserError):
+        return str(error)
+    if "Gloo" in str(error):  # a ValueError, or an error of JAX's
+        return f"the connection to another process broke ({first_line(error)}); {GO_ON}"
+    if isinstance(error, jax.errors.JaxRuntimeError):
+        return f"a process or a device is lost ({first_line(error)}); {GO_ON}"
+    traceback.print_exception(error)
+    return f"{type(error).__name__}: {first_line(error)}"
 
 
 def connect(options: JobOptions) -> None:
@@ -185,11 +191,9 @@ def connect(options: JobOptions) -> None:
             heartbeat_timeout_seconds=options.peer_timeout,
             coordinator_bind_address=address if on_this_machine else None,  # else JAX's default, every address
         )
-    except ValueError as error:  # nothing was detected
-        raise UserError(f"--coordinator auto: no Slurm, Open MPI or TPU pod here ({first_line(error)})") from None
-    except jax.errors.JaxRuntimeError as error:
-        missing = f"not all processes were at {options.coordinator} within {options.start_timeout} s"
-        raise UserError(f"{missing} ({first_line(error)})") from None
+    except (ValueError, RuntimeError) as error:
+        missing = "no Slurm, Open MPI or TPU pod here" if address is None else "the other processes cannot be met there"
+        raise UserError(f"--coordinator {options.coordinator}: {missing} ({first_line(error)})") from None
 
 
 def refuse_other_config(config: Config) -> None:
@@ -203,7 +207,7 @@ def refuse_other_config(config: Config) -> None:
 def listen(witness: Witness, finished: threading.Event) -> None:
     """Ends this process when another has ended before its time."""
     while not finished.wait(LISTEN_INTERVAL):
-        with contextlib.suppress(jax.errors.JaxRuntimeError):  # the coordinator is gone, which JAX notices
+        with contextlib.suppress(ValueError, RuntimeError):  # the coordinator is gone, which JAX notices
             if said := coordinator().key_value_dir_get(END):
                 end(witness, said[0][1])
 
@@ -211,7 +215,7 @@ def listen(witness: Witness, finished: threading.Event) -> None:
 def leave(witness: Witness, message: str) -> NoReturn:
     """Tells the others why, and ends this process without waiting for what they may never do."""
     if jax.distributed.is_initialized():
-        with contextlib.suppress(jax.errors.JaxRuntimeError):  # nobody is there, or another was first
+        with contextlib.suppress(ValueError, RuntimeError):  # nobody is there, or another was first
             coordinator().key_value_set(f"{END}/first", f"process {rank()}: {message}")
     end(witness, message)
 
@@ -221,7 +225,7 @@ def end(witness: Witness, message: str) -> NoReturn:
         time.sleep(FAREWELL_MS)  # another thread is ending the process
     print(f"curiax: {message}", file=sys.stderr, flush=True)
     if jax.distributed.is_initialized():
-        with contextlib.suppress(jax.errors.JaxRuntimeError):
+        with contextlib.suppress(ValueError, RuntimeError):
             coordinator().wait_at_barrier(END, FAREWELL_MS)  # process 0 stays until all have heard
     witness.dismiss()
     os._exit(2)

@@ -17,11 +17,12 @@ from terminal import ROOT
 from test_train import TINY, leaves
 
 from curiax.curiosity.critic import contrastive_value, energies, make_critic
-from curiax.distributed import agree, from_process_0, gather, joined, local, make_mesh, share, spread
+from curiax.distributed import agree, from_process_0, gather, joined, local, make_mesh, share, spread, why
 from curiax.errors import UserError
 from curiax.job import JobOptions
 from curiax.runs import read_maps, read_metrics
 from curiax.train import initial_state
+from curiax.witness import GO_ON
 
 sys.path.append(str(ROOT / "benchmarks"))
 from faults import check_going_on, choose, hit, newest, same_numbers, seconds_to_line, words
@@ -129,6 +130,14 @@ def test_what_process_0_sends_keeps_every_bit():
     assert jax.tree.map(lambda x: (x.dtype, x.shape, x.tobytes()), sent) == jax.tree.map(
         lambda x: (x.dtype, x.shape, x.tobytes()), tree
     )
+
+
+def test_a_lost_process_is_told_from_a_mistake_of_the_user_and_from_one_of_the_program(capsys):
+    assert why(UserError("one line")) == "one line"
+    broken = [ValueError("UNKNOWN: Gloo AllGather failed: Connection reset"), jax.errors.JaxRuntimeError("UNAVAILABLE")]
+    assert [why(error).endswith(GO_ON) for error in broken] == [True, True]
+    assert capsys.readouterr().err == ""
+    assert why(KeyError("x")) == "KeyError: 'x'" and "KeyError: 'x'" in capsys.readouterr().err
 
 
 def test_a_state_laid_out_on_a_mesh_is_the_same_state():
