@@ -25,6 +25,7 @@ def add_noise(env: Environment, name: str, **options: Any) -> Environment:
         draw=lambda key: draw(env, disturbance, key),
         reset=lambda noise: reset(env, disturbance, noise),
         step=lambda state, action, noise: step(env, disturbance, state, action, noise),
+        dear_reset=env.dear_reset,
     )
 
 
