@@ -25,9 +25,15 @@ SMALL_TABLE = 60  # rows of a CSV that is shown; longer ones are linked
 
 
 def on_config(config: Any) -> Any:
-    """Entries of the navigation whose page is not there are left out."""
+    """Entries of the navigation whose page is not there are left out; results that it does not name are added."""
     pages = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")} | set(generated())
     config.nav = existing(config.nav, pages)
+    named = str(config.nav)
+    (results,) = [entry["Results"] for entry in config.nav if "Results" in entry]
+    for readme in sorted(RESULTS.glob("*/README.md")):
+        page = f"results/{readme.parent.name}/index.md"
+        if page not in named:
+            results.append({title(readme): page})
     return config
 
 
