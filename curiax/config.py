@@ -34,6 +34,8 @@ class Config:
     """B: trajectories per update, and K of the contrastive loss"""
     unroll: int = 32
     """T: steps per trajectory"""
+    passes: int = 1
+    """gradient steps from each batch, all for the same rewards; where steps of the environment are dear, several"""
     learning_rate: float = 3e-4
     """Adam's step size"""
     sync: bool = False
@@ -111,6 +113,7 @@ RANGES: dict[str, tuple[float, float, bool]] = {
     "coin_reward": (-1e6, 1e6, True),
     "batch_size": (1, 2**20, True),
     "unroll": (2, 2**20, True),
+    "passes": (1, 1000, True),
     "learning_rate": (0, 1, False),
     "log_every": (1, 2**20, True),
     "checkpoint_every": (1, float("inf"), True),

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray
 
 from curiax import curiosity as curiosities
 from curiax.agent import popart
@@ -76,8 +76,11 @@ def make_batch_learner(config: Config, spec: EnvSpec, begin: Callable[[PRNGKeyAr
         return learner_init(config, spec, curiosity, optimizer, begin, key)
 
     def learn(state: LearnerState, trajectory: Trajectory, key: PRNGKeyArray) -> tuple[LearnerState, Metrics]:
-        state, scored, metrics = learner_learn(config, curiosity, optimizer, state, trajectory, key)
-        return state, metrics | cell_maps(spec, trajectory, scored.intrinsic)
+        learned, scored, metrics = learner_learn(config, curiosity, optimizer, state, trajectory, key)
+        if config.passes > 1:
+            keys = jax.random.split(jax.random.fold_in(key, 1), config.passes - 1)
+            learned = learn_again(config, curiosity, optimizer, state, learned, trajectory, scored.error, keys)
+        return learned, metrics | cell_maps(spec, trajectory, scored.intrinsic)
 
     return BatchLearner(init, learn)
 
@@ -114,10 +117,11 @@ def learner_learn(
     state: LearnerState,
     trajectory: Trajectory,
     key: PRNGKeyArray,
+    paid: Float[Array, "T B"] | None = None,
 ) -> tuple[LearnerState, Scored, Metrics]:
     """One update from one batch. Rewards come from the parameters that existed when the batch was collected."""
 
-    def loss(params: LearnerParams, paid: Array | None = None) -> tuple[Float[Array, ""], Scored]:
+    def loss(params: LearnerParams, paid: Array | None = paid) -> tuple[Float[Array, ""], Scored]:
         return learner_loss(config, curiosity, params, state, trajectory, key, paid)
 
     (_, scored), grads = jax.value_and_grad(loss, has_aux=True)(state.params)  # reward first, then update
@@ -145,6 +149,25 @@ def learner_learn(
         num_updates=num_updates,
     )
     return state, scored, metrics
+
+
+def learn_again(
+    config: Config,
+    curiosity: Curiosity,
+    optimizer: optax.GradientTransformation,
+    before: LearnerState,
+    first: LearnerState,
+    trajectory: Trajectory,
+    paid: Float[Array, "T B"],
+    keys: Key[Array, " passes"],
+) -> LearnerState:
+    """Further steps from the same batch, for the rewards of the first; all of them count as one update."""
+
+    def step(state: LearnerState, key: PRNGKeyArray) -> tuple[LearnerState, None]:
+        state = state._replace(bonus=before.bonus, num_updates=before.num_updates)
+        return learner_learn(config, curiosity, optimizer, state, trajectory, key, paid)[0], None
+
+    return jax.lax.scan(step, first, keys)[0]
 
 
 def learner_loss(

@@ -16,9 +16,11 @@ from curiax import envs
 from curiax.envs import host
 from curiax.envs.gym_observations import read_space
 from curiax.errors import EnvironmentFailed, UserError
+from curiax.evaluate_host import play_on_host
 from curiax.parts_gym import GymOptions, keywords
 from curiax.program import run_training
 from curiax.runs import read_metrics
+from curiax.train import bad_loss, train
 
 MODES = ("next-step", "same-step", "disabled")
 
@@ -132,6 +134,37 @@ def test_without_gymnasium_one_line_says_what_to_install(monkeypatch):
     monkeypatch.delattr(envs, "host")
     with pytest.raises(UserError, match=r"pip install 'curiax\[gym\]'"):
         envs.check_name("gym/CartPole-v1")
+
+
+@pytest.mark.slow
+def test_real_actions_are_learned_by_the_whole_program():
+    config = dataclasses.replace(
+        TINY,
+        env="gym/toys/Reach-v0",
+        curiosity="icm",
+        reward="mixed",
+        batch_size=16,
+        unroll=8,
+        log_every=10,
+        env_steps=16 * 8 * 120,
+        learning_rate=0.01,
+        bonus=dataclasses.replace(TINY.bonus, intrinsic_weight=0.0),
+        vmpo=dataclasses.replace(
+            TINY.vmpo,
+            train_beliefs=True,
+            target_period=2,
+            epsilon_mean=0.1,
+            epsilon_covariance=0.01,
+            entropy_weight=0.0,
+        ),
+    )
+    rows = list(train(config))
+    returns = [row.metrics["return"] for row in rows]
+    assert all(bad_loss(row.metrics) is None for row in rows)
+    assert {"alpha_mean", "alpha_covariance", "temperature"} <= rows[0].metrics.keys()
+    assert np.mean(returns[-2:]) > 0.5 * np.mean(returns[:2]) and np.mean(returns[:2]) < -1
+    played = play_on_host(config, rows[-1].state.acting, 20, 0)
+    assert played["outcome"]["return"].mean() > 0.5 * np.mean(returns[:2]) and np.isfinite(played["entropy"]).all()
 
 
 LINES = {

@@ -161,6 +161,16 @@ def test_a_restored_state_goes_on_as_if_never_interrupted():
     assert equal((to_arrays(one[0]), one[1]), (to_arrays(other[0]), other[1]))
 
 
+def test_several_passes_are_steps_for_the_same_rewards_and_one_update():
+    learners = [make_learner(replace(CONFIG, passes=passes), ENV) for passes in (1, 3)]
+    start = jax.jit(learners[0].init, compiler_options=QUICK)(KEY)
+    one, three = (jax.jit(learner.learn, compiler_options=QUICK)(start, TRAJECTORY, KEY)[0] for learner in learners)
+    assert int(three.num_updates) == 1 and close(three.bonus, one.bonus) and finite(three.params)
+    assert [int(leaf) for leaf in jax.tree.leaves(three.optimizer) if leaf.dtype == jnp.int32] == [3]
+    moved = [optax.tree.norm(jax.tree.map(jnp.subtract, state.params, start.params)) for state in (one, three)]
+    assert moved[1] > 1.5 * moved[0]
+
+
 @pytest.mark.parametrize(
     ("method", "train_beliefs", "trained"),
     [("byol-hindsight", True, True), ("byol-hindsight", False, False), ("rnd", False, True), ("icm", False, True)],
