@@ -59,11 +59,13 @@ class Tally:
 
     def row(self) -> dict[str, float]:
         start, end = self.clock[WARM_UP], self.clock[-1]
-        late = 0.75 * self.env_steps
+        trackers, noise = (
+            [value for at, value in values if at > 0.75 * self.env_steps] for values in (self.trackers, self.noise)
+        )
         return {
             "steps_per_s": round((end[0] - start[0]) / (end[1] - start[1]), 1),
-            "trackers": round(float(np.mean([value for at, value in self.trackers if at > late])), 4),
-            "noise_dwell": round(float(np.mean([value for at, value in self.noise if at > late])), 4),
+            "trackers": round(float(np.mean(trackers)), 4) if trackers else float("nan"),
+            "noise_dwell": round(float(np.mean(noise)), 4),
             "rss_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
         }
 
