@@ -67,7 +67,7 @@ def test_the_command_prints_returns_and_writes_a_film(directory, tmp_path, monke
     assert "return                5.00  [5.00, 5.00]" in capsys.readouterr().out
     assert json.loads(result.read_text())["means"]["return"]["mean"] == 5
     with Image.open(film) as gif:
-        assert gif.size == (60, 60 + host_film.TRACE)
+        assert gif.size == (80, host_film.HEADER + 80 + host_film.TRACE)
         assert 1 < gif.n_frames <= 5  # the episode's, and none of the next; equal ones may be one
 
 
@@ -75,6 +75,7 @@ def test_a_film_has_a_frame_and_a_reward_of_each_step_of_the_first_episode(state
     monkeypatch.setattr(host_film, "NUM_STEPS", 8)
     film = host_film.shoot(CONFIG, state, 0)
     assert film.frames[:, 0, 0].tolist() == [1, 2, 3, 4, 5]
+    assert film.returns.tolist() == [1, 3, 6, 10, 15] and film.name == "counter  byol-explore"
     assert film.reward.shape == (5,) and np.isfinite(film.reward).all() and (film.reward >= 0).all()
 
 

@@ -44,10 +44,15 @@ def flatten(config: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def mixed_fields(study: Study) -> dict[str, list[Any]]:
-    """Fields, other than what a study varies, in which its runs differ. An older version may lack a field."""
-    varied = {*IDENTITY, *(varied_fields(STUDIES[study.name]) if study.name in STUDIES else ())}
+    """Fields, other than what a study varies, in which its runs differ."""
+    varied = varied_fields(STUDIES[study.name]) if study.name in STUDIES else ()
+    return {name: values for name, values in differing_fields(study).items() if name not in varied}
+
+
+def differing_fields(study: Study) -> dict[str, list[Any]]:
+    """Fields, other than environment, method and seed, in which its runs differ. An older version may lack a field."""
     configs = [flatten(run.config) for run in study.logged]
-    names = dict.fromkeys(name for config in configs for name in config if name not in varied)
+    names = dict.fromkeys(name for config in configs for name in config if name not in IDENTITY)
     values = {name: [config[name] for config in configs if name in config] for name in names}
     return {name: _unique(found) for name, found in values.items() if len(_unique(found)) > 1}
 

@@ -197,14 +197,14 @@ def rooms_figure(path: Path | None) -> str:
 
 
 def made_section(study: Study) -> str:
-    mixed = made.mixed_fields(study)
     first = study.logged[0].config
     rows = {"Machine": made.machine(), "Versions": ", ".join(f"{k} {v}" for k, v in made.versions().items())}
     if study.started:
         rows["Study started"] = study.started
     facts = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in rows.items())
     config = json.dumps({name: value for name, value in first.items() if name not in made.IDENTITY}, indent=2)
-    title = "Configuration of the first run" if mixed else "Configuration, the same for all runs"
+    differ = made.differing_fields(study)
+    title = "Configuration of the first run" if differ else "Configuration, the same for all runs"
     return (
         f"<pre>{escape(chr(10).join(made.commands(study)))}</pre>"
         f'<dl class="terms">{facts}</dl><p class="note">Machine and versions are those that wrote this page.</p>'
