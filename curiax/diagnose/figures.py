@@ -22,6 +22,7 @@ from curiax.types import EnvSpec
 # Okabe and Ito's palette, told apart by colour-blind readers too
 PREDICTED, NOISE, NOVELTY, INK, GRID = "#d9dde2", "#d55e00", "#0072b2", "#1d2127", "#e5e7ea"
 LAYERS = ("#3b3f46", "#0072b2", "#e69f00", "#cc79a7", "#b3a800", "#d55e00", "#56b4e9", "#009e73")
+UNSEEN = "#dfe3e8"  # where nobody came
 MAX_BARS = 16
 Draw = Callable[[Figure | SubFigure], None]
 
@@ -68,7 +69,8 @@ def to_svg(draw: Draw, size: tuple[float, float]) -> str:
 def to_png(found: dict[str, tuple[Draw, tuple[float, float]]], title: str, path: Path) -> None:
     """All of them in one picture."""
     sizes = [size for _, size in found.values()]
-    whole = plt.figure(figsize=(8.6, sum(high for _, high in sizes) + 0.6 + 0.3 * len(sizes)), layout="constrained")
+    whole = plt.figure(figsize=(8.6, sum(high for _, high in sizes) + 0.6 + 0.3 * len(sizes)))
+    whole.set_layout_engine("constrained", w_pad=0.12)
     whole.suptitle(title, fontsize=12)
     rows: Any = whole.subfigures(len(found), 1, height_ratios=[high + 0.3 for _, high in sizes])
     for (name, (draw, _)), figure in zip(found.items(), rows, strict=True):
@@ -143,7 +145,8 @@ def draw_parts(axes: Axes, parts: list[Part], of: str) -> None:
     axes.set_ylim(len(shown) - 0.4, -0.6)
     axes.set_xlim(0, 1.25 * top)
     left_out = f"; {len(parts) - len(shown)} more are in the table" if len(parts) > len(shown) else ""
-    axes.set_xlabel(f"error {of}, in units of the variance of all changes{left_out}")
+    axes.set_xlabel(f"error {of}, in percent of the variance of all changes{left_out}")
+    axes.xaxis.set_major_formatter(PercentFormatter(1))
     tidy(axes)
     axes.legend(loc="lower right", frameon=False)
 
@@ -157,11 +160,12 @@ def draw_pair(figure: Figure | SubFigure, maps: dict[str, np.ndarray], wall: np.
         image = axes.imshow(np.ma.masked_invalid(maps[name]), cmap=colours, vmin=0, vmax=top, interpolation="nearest")
         if wall is not None:
             axes.imshow(np.ma.masked_where(~wall, np.ones(wall.shape)), cmap="Greys", vmin=0, vmax=1.6)
+        axes.set_facecolor(UNSEEN)
         axes.set_title(name, fontsize=10)
         axes.set_xticks([])
         axes.set_yticks([])
         axes.spines[:].set_color("#c3c8ce")
-        figure.colorbar(image, ax=axes, shrink=0.8, format="%.2g")
+        figure.colorbar(image, ax=axes, shrink=0.8, format=PercentFormatter(1))
 
 
 def walls(spec: EnvSpec) -> np.ndarray | None:

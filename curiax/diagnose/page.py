@@ -27,7 +27,7 @@ NOTES = {
     "actions": "What a transition holds that begins with this action.",
     "groups": "What each part of the observation adds to the error of a mean transition.",
     "plane": "Where in the observation it is: sums over all that lies in one place, of a mean transition.",
-    "cells": "What a transition holds that leads to this place; blank where nobody came.",
+    "cells": "What a transition holds that leads to this place; grey where nobody came.",
     "examples": "The six with the largest error that hindsight explained away.",
 }
 
