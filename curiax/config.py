@@ -154,6 +154,7 @@ RANGES: dict[str, tuple[float, float, bool]] = {
     "vmpo.epsilon_mean": (0, float("inf"), True),
     "vmpo.epsilon_covariance": (0, float("inf"), True),
     "vmpo.target_period": (1, float("inf"), True),
+    "vmpo.popart_step": (0, 1, False),
     "vmpo.value_weight": (0, float("inf"), True),
     "vmpo.entropy_weight": (0, float("inf"), True),
     "atari.sticky": (0, 1, True),

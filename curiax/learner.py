@@ -133,7 +133,7 @@ def learner_learn(
     new, optimizer_state = descend(config, optimizer, grads, state.optimizer, state.params, state.num_updates)
     new = new._replace(duals=project_duals(new.duals))
 
-    statistics = popart.art(state.popart, scored.returns, trajectory.valid)
+    statistics = popart.art(state.popart, scored.returns, trajectory.valid, config.vmpo.popart_step)
     agent = new.agent._replace(value=popart.pop(new.agent.value, state.popart, statistics))
     acting = state.acting._replace(value=popart.pop(state.acting.value, state.popart, statistics))
     num_updates = state.num_updates + 1

@@ -142,6 +142,8 @@ class VMPOConfig:
     """updates between copies of the online network to the acting one"""
     train_beliefs: bool = False
     """do policy and value train encoder and core too (representation sharing), where the curiosity trains them?"""
+    popart_step: float = 0.01
+    """how far an update moves the scale of values, which begins at 1, to that of its returns; few updates need more"""
     value_weight: float = 0.5
     """weight of the value loss"""
     entropy_weight: float = 0.02

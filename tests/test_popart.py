@@ -27,6 +27,8 @@ def test_art_golden():
     returns = batch([1.0, 3.0])
     new = update(popart_init(), returns, everywhere(returns))
     np.testing.assert_allclose([new.mean, new.second_moment, new.scale], [0.02, 1.04, np.sqrt(1.0396)], rtol=1e-6)
+    far = art(popart_init(), returns, everywhere(returns), step_size=0.5)
+    np.testing.assert_allclose([far.mean, far.second_moment], [1.0, 3.0], rtol=1e-6)
 
 
 def test_art_takes_the_mean_of_the_batch_and_not_its_sum():

@@ -37,7 +37,7 @@ def normalise(state: PopArt, unnormalised: Float[Array, "*batch"]) -> Float[Arra
     return (unnormalised - state.mean) / state.scale
 
 
-def art(state: PopArt, returns: Float[Array, "T B"], valid: Bool[Array, "T B"]) -> PopArt:
+def art(state: PopArt, returns: Float[Array, "T B"], valid: Bool[Array, "T B"], step_size: float = STEP_SIZE) -> PopArt:
     """Moves the statistics towards those of the batch, with step size β = 0.01:
 
     μ' = μ + β (mean G − μ),   ν' = ν + β (mean G² − ν),   σ' = √(ν' − μ'²).
@@ -45,8 +45,8 @@ def art(state: PopArt, returns: Float[Array, "T B"], valid: Bool[Array, "T B"]) 
     mean = jnp.mean(returns, where=valid)
     second_moment = jnp.mean(jnp.square(returns), where=valid)
     return PopArt(
-        mean=state.mean + STEP_SIZE * (mean - state.mean),
-        second_moment=state.second_moment + STEP_SIZE * (second_moment - state.second_moment),
+        mean=state.mean + step_size * (mean - state.mean),
+        second_moment=state.second_moment + step_size * (second_moment - state.second_moment),
     )
 
 
