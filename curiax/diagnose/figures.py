@@ -113,7 +113,7 @@ def draw_lorenz(axes: Axes, findings: Findings) -> None:
     axes.plot([0, 1], [0, 1], color="#9aa1aa", linewidth=1, linestyle="--", label="if all were alike")
     axes.plot([findings.needed] * 2 + [0], [0, MOST, MOST], color=NOISE, linewidth=1, linestyle=":")
     text = f"{percent(findings.needed)} of the transitions\nhold {percent(MOST)} of the noise"
-    axes.annotate(text, (findings.needed, MOST), (min(findings.needed + 0.06, 0.6), 0.5), color=INK, va="center")
+    axes.annotate(text, (findings.needed, MOST), (min(findings.needed + 0.02, 0.5), 0.08), color=INK, va="center")
     axes.set_xlabel("share of the transitions, the largest first")
     axes.set_ylabel("share of what they hold")
     tidy(axes)
