@@ -1,24 +1,26 @@
 """Studies on a Ray cluster: a real one, with a machine killed in the middle; and what is said where there is none."""
 
 import contextlib
+import os
 import re
 import signal
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 from terminal import ROOT
 from test_program import num_rows
-from test_studies_launch import processes, task, wait_for
+from test_studies_launch import processes, task
 from test_studies_run import FIELDS, METHOD, PATIENCE, assert_same_run, words
 
 from curiax.cli import main
 from curiax.errors import UserError
 from curiax.program import Stop
 from curiax.studies import launch_ray
-from curiax.studies.launch import MAX_LOSSES, State, launch
+from curiax.studies.launch import MAX_LOSSES, State, launch, one_thread
 from curiax.studies.launch_ray import connect, fits, reach
 from curiax.study_options import Launcher
 
@@ -52,6 +54,14 @@ def studying(directory, address):
         process.communicate()
 
 
+def wait_until(condition, process):
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+
+
 def trainer(run):
     """The process that trains it."""
     (pid,) = set(processes(str(run))) & set(processes("curiax.studies.worker None"))
@@ -64,7 +74,7 @@ def test_a_study_goes_on_after_ctrl_c_and_outlives_a_machine_to_the_same_bits(cl
     study = tmp_path / "maze"
     runs = [study / METHOD / seed for seed in "01"]
     with studying(study, address) as process:
-        wait_for(lambda: all(num_rows(run) >= 5 for run in runs))
+        wait_until(lambda: all(num_rows(run) >= 5 for run in runs), process)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=PATIENCE)
     assert (process.returncode, err) == (130, "")
@@ -74,7 +84,7 @@ def test_a_study_goes_on_after_ctrl_c_and_outlives_a_machine_to_the_same_bits(cl
     assert all(f"saved at update {rows:,}" in log(run) for run, rows in zip(runs, before, strict=True))
 
     with studying(study, address) as process:
-        wait_for(lambda: all(num_rows(run) > rows + 5 for run, rows in zip(runs, before, strict=True)))
+        wait_until(lambda: all(num_rows(run) > rows + 5 for run, rows in zip(runs, before, strict=True)), process)
         keeper.stdin.write(f"kill {trainer(runs[0])}\n")
         keeper.stdin.flush()
         assert keeper.stdout.readline() == "killed\n"
@@ -86,8 +96,9 @@ def test_a_study_goes_on_after_ctrl_c_and_outlives_a_machine_to_the_same_bits(cl
     assert (study / "scores.csv").read_text().count("\n") == 3
 
     alone = tmp_path / "alone"
-    fields = ["--curiosity", "byol-explore", *FIELDS, *LONGER]
-    assert main(["train", "maze/on-demand", *fields, "--run-dir", str(alone)]) == 0
+    command = [sys.executable, "-m", "curiax.cli", "train", "maze/on-demand", "--curiosity", "byol-explore", *FIELDS]
+    options = [*LONGER, "--run-dir", str(alone)]
+    subprocess.run(command + options, cwd=ROOT, env=one_thread(os.environ), stdout=subprocess.DEVNULL, check=True)
     assert_same_run(runs[0], alone)
 
 
