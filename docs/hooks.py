@@ -209,8 +209,8 @@ def results_page(directory: Path) -> str:
             rows = list(csv.reader(file))
         if len(rows) <= SMALL_TABLE + 1:
             parts.append(f"## {path.name}\n\n{table([[short(cell) for cell in row] for row in rows])}")
-    files = [f"[{path.name}]({path.name})" for path in sorted(directory.iterdir()) if path.name != "README.md"]
-    parts.append(f"## Files\n\n{', '.join(files)}")
+    names = [path.name for path in sorted(directory.iterdir()) if path.is_file() and path.name != "README.md"]
+    parts += [f"## Files\n\n{', '.join(f'[{name}]({name})' for name in names)}"] if names else []
     return "\n\n".join(parts) + "\n"
 
 
