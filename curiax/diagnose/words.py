@@ -80,5 +80,5 @@ def how(findings: Findings, exploring: str) -> list[str]:
         "Limits. What the agent cannot know is noise here, whether it is drawn at every step or was drawn when the "
         "world was made: unseen parts of a random map count. Noise of more dimensions than the hindsight vector has "
         f"({CONFIG.world.latent}) is explained in part only, and the rest shows as novelty. A short exploration sees "
-        "what is near. Shares of a few per cent are within what the instrument itself misses.",
+        "what is near. Part of what is not learned yet is taken for noise, the more the shorter the run.",
     ]
