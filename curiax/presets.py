@@ -25,17 +25,30 @@ ATARI_PAPER = replace(
     world=replace(PAPER.world, horizon=8),
 )
 
-# Someone's own environment: it pays, it is slow, and its policy may need to see what predictions do not need.
+# Someone's own environment pays, rarely, and its steps are dear: two gradient steps from each batch, statistics that
+# follow soon, and a policy that may make the beliefs hold what it needs.
 GYM_LAPTOP = replace(
     LAPTOP,
     reward="mixed",
     env_steps=1_000_000,
     batch_size=16,
+    passes=2,
     log_every=10,
     checkpoint_every=200,
     learning_rate=1e-3,
     network=replace(LAPTOP.network, encoder_hidden=(64,), encoder_speed=1.0, patch=4, channels=(16, 32)),
-    vmpo=replace(LAPTOP.vmpo, train_beliefs=True, target_period=5, epsilon_alpha=0.02, entropy_weight=0.005),
+    bonus=replace(LAPTOP.bonus, decay=0.9, intrinsic_weight=0.1),
+    vmpo=replace(
+        LAPTOP.vmpo,
+        train_beliefs=True,
+        target_period=4,
+        temperature=0.1,
+        epsilon_temperature=0.1,
+        alpha=0.3,
+        epsilon_alpha=0.03,
+        entropy_weight=0.01,
+        popart_step=0.1,
+    ),
 )
 
 # 1,345 numbers or 63×63 pixels in the classic game: one patch is one cell of its 9×9. As in the maze but for the sizes.

@@ -93,8 +93,9 @@ def read_leaf(path: tuple[Any, ...], space: Any, kinds: int) -> Part | None:
 
 def pick(reading: Reading, obs: Any) -> Any:
     """What is taken of one observation, as it is: the array, or arrays by name."""
-    arrays = {part.name: array_of(part, obs) for part in reading.parts}
-    return arrays if reading.parts[0].path else arrays["observation"]
+    if not reading.parts[0].path:
+        return array_of(reading.parts[0], obs)
+    return {part.name: array_of(part, obs) for part in reading.parts}
 
 
 def picked(reading: Reading, space: Any) -> tuple[Reading, Any]:
