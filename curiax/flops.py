@@ -1,8 +1,9 @@
-"""Floating-point operations of a function's matrix products, counted from the shapes in its trace.
+"""Floating-point operations of a function's matrix products and convolutions, counted from the shapes in its trace.
 
-Counted: 2 · M · N · K for every matrix product, times the length of the loops around it. A product that stands twice in
-the trace with the same operands is counted once, as the compiler runs it once. Not counted: everything else
-(activations, Adam, random numbers), and products whose result nothing uses.
+Counted: 2 · M · N · K for every matrix product and convolution (whose K is height × width × channels of its kernel, at
+the edges too), times the length of the loops around it. A product that stands twice in the trace with the same operands
+is counted once, as the compiler runs it once. Not counted: everything else (activations, Adam, random numbers), and
+products whose result nothing uses.
 """
 
 import math
@@ -40,6 +41,10 @@ def _equation_flops(equation: Any) -> int:
         (contracting, _), _ = equation.params["dimension_numbers"]
         shape = equation.invars[0].aval.shape
         return 2 * math.prod(equation.outvars[0].aval.shape) * math.prod(shape[axis] for axis in contracting)
+    if equation.primitive.name == "conv_general_dilated":
+        kernel = equation.invars[1].aval.shape
+        features = kernel[equation.params["dimension_numbers"].rhs_spec[0]]  # of the output
+        return 2 * math.prod(equation.outvars[0].aval.shape) * math.prod(kernel) // features
     repeats = equation.params.get("length", 1) if equation.primitive.name == "scan" else 1
     return repeats * sum(_count(inner) for inner in _inner(equation.params))
 

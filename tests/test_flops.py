@@ -22,6 +22,15 @@ def test_a_product_with_a_vector_and_one_of_vectors():
     assert matmul_flops(jnp.dot, jnp.ones(3), jnp.ones(3)) == 2 * 3
 
 
+def test_a_convolution_is_a_product_for_every_pixel():
+    image, kernel = jnp.ones((2, 8, 8, 3)), jnp.ones((3, 3, 3, 5))
+    layout = ("NHWC", "HWIO", "NHWC")
+    count = matmul_flops(
+        lambda x: jax.lax.conv_general_dilated(x, kernel, (1, 1), "SAME", dimension_numbers=layout), image
+    )
+    assert count == 2 * (2 * 8 * 8) * 5 * (3 * 3 * 3)
+
+
 def test_elementwise_work_is_not_counted():
     assert matmul_flops(lambda x: jnp.tanh(x) * x + jnp.sum(x), X) == 0
 
