@@ -156,7 +156,7 @@ def joined(options: JobOptions, config: Config) -> Iterator[Mesh | None]:
         connect(options)
         threading.Thread(target=listen, args=(witness, finished), daemon=True).start()
         mesh = make_mesh(options.devices, config.batch_size)
-        refuse_other_config(config)
+        refuse_other_options(config, options.devices)
         yield mesh
         finished.set()
         jax.distributed.shutdown()  # waits for the others
@@ -169,6 +169,8 @@ def why(error: BaseException) -> str:
     """In one line, before which there is a traceback if the mistake is in the program."""
     if isinstance(error, UserError):
         return str(error)
+    if isinstance(error, KeyboardInterrupt):  # before there is anything to save, or the second one
+        return "interrupted"
     if "Gloo" in str(error):  # a ValueError, or an error of JAX's
         return f"the connection to another process broke ({first_line(error)}); {GO_ON}"
     if isinstance(error, jax.errors.JaxRuntimeError):
@@ -196,9 +198,10 @@ def connect(options: JobOptions) -> None:
         raise UserError(f"--coordinator {options.coordinator}: {missing} ({first_line(error)})") from None
 
 
-def refuse_other_config(config: Config) -> None:
+def refuse_other_options(config: Config, num_devices: int | None) -> None:
     """Processes that compute different things would wait for each other forever."""
-    fingerprints = multihost_utils.process_allgather(np.uint32(zlib.crc32(repr(config).encode())))
+    fingerprint = np.uint32(zlib.crc32(repr((config, num_devices)).encode()))
+    fingerprints = multihost_utils.process_allgather(fingerprint)
     others = np.flatnonzero(fingerprints != fingerprints[0])
     if len(others):
         raise UserError(f"process {others[0]} was started with other options than process 0")
