@@ -187,7 +187,7 @@ def test_a_job_whose_process_is_killed_says_so_and_the_same_command_goes_on_to_t
 def test_a_full_disk_ends_the_job_and_four_processes_go_on_until_one_is_stopped(reference, tmp_path):
     lengthened(reference, tmp_path)
     asked = words(tmp_path, 100_000, "rnd")
-    small_disk = [shutil.which("prlimit") or "prlimit", "--fsize=24000"]  # bytes; a checkpoint has larger files
+    small_disk = [shutil.which("prlimit") or "prlimit", "--fsize=12000"]  # bytes; every checkpoint has larger files
     with job(asked, 2, environment=FAST, before=small_disk) as members:
         for member in members:
             assert seconds_to_line(member, 0.0) > 0 and member.process.returncode == 2
