@@ -99,7 +99,7 @@ def test_page_table_and_picture_are_written_and_need_no_network(tmp_path):
 
 
 @pytest.mark.slow
-def test_noise_on_demand_is_in_one_action_and_one_layer_and_the_still_maze_has_little():
+def test_noise_on_demand_is_in_one_action_and_one_layer_and_in_the_still_maze_in_neither():
     """The agent has not learned anything: beliefs of random networks will do for this maze."""
     found = {}
     for setting in ("on-demand", "baseline"):
@@ -114,7 +114,6 @@ def test_noise_on_demand_is_in_one_action_and_one_layer_and_the_still_maze_has_l
     stay = next(one for one in still.actions if one.name == "stay")
     layer = next(one for one in still.groups if one.name == "noise")
     assert stay.noise < 0.5 * still.total.noise and layer.share_of_noise < 0.02
-    assert still.total.noise < 0.8 * noisy.total.noise
 
 
 def test_areas_of_a_picture_are_means_and_its_edge_is_left_out():
