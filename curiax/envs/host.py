@@ -58,7 +58,9 @@ def spec_of(name: str, options: GymOptions) -> EnvSpec:
 @functools.cache
 def spaces_of(name: str, options: GymOptions) -> tuple[Reading, Actions]:
     """What only an environment can tell: one is made, and closed."""
-    env = make_pool(name, 1, replace(options, vectorization="sync") if can_sync(name) else options, None)
+    env = make_pool(
+        name, 1, replace(options, vectorization="sync") if options.vectorization == "async" else options, None
+    )
     env.close()
     kinds = options.kinds or next((kinds for start, kinds in KINDS.items() if name.startswith(start)), 0)
     try:
@@ -91,22 +93,38 @@ def find(name: str) -> Any:
 
 
 def make_pool(name: str, batch_size: int, options: GymOptions, reading: Reading | None) -> VectorEnv:
-    """A vector environment, whose own vector form is taken where it has one and nothing else is asked for.
+    """A vector environment. Each of its members gives of its observations what is taken of them, where `reading` says
+    what; not so an environment's own vector form, which has no members."""
+    if own_form(name, options):
+        return build(name, batch_size, options, {"vectorization_mode": "vector_entry_point"})
+    run_async = options.vectorization == "async"
+    vector: dict[str, Any] = {"autoreset_mode": AutoresetMode[options.autoreset.replace("-", "_").upper()]}
+    how = {
+        "vectorization_mode": "async" if run_async else "sync",
+        "vector_kwargs": vector | ({"context": "forkserver"} if run_async else {}),  # JAX must not be forked
+        "wrappers": [] if reading is None else [functools.partial(Picked, reading=reading)],
+        "disable_env_checker": True,  # what it checks at the first steps is checked at all of them
+    }
+    return build(name, batch_size, options, how)
 
-    In others every environment gives of its observations what is taken of them, where `reading` says what.
-    """
-    spec, (autoreset, mode) = find(name), (options.autoreset, options.vectorization)
-    native = spec.vector_entry_point is not None and mode == "auto" and autoreset == "next-step"
-    if native or not can_sync(name):
-        how: dict[str, Any] = {"vectorization_mode": "vector_entry_point"}
-    else:
-        vector: dict[str, Any] = {"autoreset_mode": AutoresetMode[autoreset.replace("-", "_").upper()]}
-        how = {
-            "vectorization_mode": "async" if mode == "async" else "sync",
-            "vector_kwargs": vector | ({"context": "forkserver"} if mode == "async" else {}),  # JAX must not be forked
-            "wrappers": [] if reading is None else [functools.partial(Picked, reading=reading)],
-            "disable_env_checker": True,  # what it checks at the first steps is checked at all of them
-        }
+
+@functools.cache
+def own_form(name: str, options: GymOptions) -> bool:
+    """Is the environment's own vector form taken? Where nothing else is asked for, and it is the same environment: of
+    ALE's games the vector form gives other pictures."""
+    if not can_sync(name):
+        return True
+    asked = (options.vectorization, options.autoreset) != ("auto", "next-step")
+    if asked or find(name).vector_entry_point is None:
+        return False
+    forms = [build(name, 1, options, {"vectorization_mode": mode}) for mode in ("vector_entry_point", "sync")]
+    for form in forms:
+        form.close()
+    own, sync = ((form.single_observation_space, form.single_action_space) for form in forms)
+    return own == sync
+
+
+def build(name: str, batch_size: int, options: GymOptions, how: dict[str, Any]) -> VectorEnv:
     try:
         return gymnasium.make_vec(name.rpartition(":")[2], batch_size, **how, **keywords(options))
     except Exception as error:  # whatever an environment raises
