@@ -13,9 +13,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from host_maze import HOST
 from terminal import ROOT
 from test_train import TINY, leaves
 
+from curiax import envs
 from curiax.curiosity.critic import contrastive_value, energies, make_critic
 from curiax.distributed import agree, from_process_0, gather, joined, local, make_mesh, share, spread, why
 from curiax.errors import UserError
@@ -201,11 +203,11 @@ def test_a_full_disk_ends_the_job_and_four_processes_go_on_until_one_is_stopped(
     assert found["seconds"] <= 60
     rows = list(read_metrics(tmp_path / "metrics.csv"))
     assert [row["update"] for row in rows[:6]] == [305, 310, 315, 320, 325, 330]
-    assert newest(tmp_path) >= 330
+    assert newest(tmp_path) >= 320  # a checkpoint follows its row: that of 330 may be cut off
 
 
 @pytest.mark.slow
-def test_two_processes_step_their_own_environments_on_the_host_and_a_signal_to_one_stops_both(tmp_path):
+def test_two_processes_step_their_own_environments_on_the_host_and_a_signal_to_one_stops_both(tmp_path, monkeypatch):
     asked = ["host/on-demand", "--curiosity", "rnd", "--run-dir", str(tmp_path), *SMALL, "--batch-size", "4"]
     asked += ["--log-every", "2", "--env-steps", "1000000"]
     with job(asked, 2, environment=FAST, program=str(ROOT / "tests/host_worker.py")) as members:
@@ -213,6 +215,7 @@ def test_two_processes_step_their_own_environments_on_the_host_and_a_signal_to_o
         members[1].process.send_signal(signal.SIGTERM)
         assert [member.wait(PATIENCE) for member in members] == [143, 143]
         assert any("the same command goes on from here" in line.text for line in members[0].out)
+    monkeypatch.setitem(envs.HOSTS, "host", HOST)  # here too: it says how large a map is
     visits = read_maps(tmp_path)[:, 0].sum(axis=(1, 2))
     assert visits[0] == 2 * 4 * 4  # of both processes: updates, steps, streams; no episode has ended yet
     assert newest(tmp_path) == 2 * len(visits)

@@ -103,8 +103,8 @@ def test_a_process_has_one_core_and_one_thread_for_arithmetic_and_ends_with_a_ge
     core = available_cores()[-1]
     states = launch([task(tmp_path / "run", *train_args(tmp_path / "run"))], [core], Stop())
     next(states)
-    (pid,) = processes(str(tmp_path / "run"))
     wait_for((tmp_path / "run/config.json").exists)  # JAX is up
+    (pid,) = processes(str(tmp_path / "run"))
     threads = [int(path.name) for path in Path(f"/proc/{pid}/task").iterdir()]
     assert len(threads) > 1 and all(os.sched_getaffinity(thread) == {core} for thread in threads)
     environment = Path(f"/proc/{pid}/environ").read_bytes().decode().split("\0")

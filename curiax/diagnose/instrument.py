@@ -19,6 +19,7 @@ from curiax.agent.networks import MLP, concatenate, embed_action
 from curiax.agent.policy import believe
 from curiax.config import LAPTOP, Config
 from curiax.curiosity.base import (
+    Curiosity,
     Representation,
     Represented,
     Sizes,
@@ -79,15 +80,8 @@ def make_instrument(spec: EnvSpec, view: View, belief_size: int, config: Config 
         return InstrumentState(everything, optimizer.init(everything), key, jnp.int32(0))
 
     def learn_to_predict(state: InstrumentState, agent: Agent, trajectory: Trajectory) -> InstrumentState:
-        experience = experience_of(agent, trajectory)
-
-        def loss(params: LearnerParams) -> Float[Array, ""]:
-            own, model = params.curiosity
-            represented = representation.represent(own, (), experience)
-            loop = open_loop(model["core"], represented, experience.valid, horizon=1)
-            return masked_mean(Masked(squared_distance(loop.target, model["predictor"](loop.after)), loop.valid))
-
-        return descended(state, jax.grad(loss)(state.params))
+        grads = jax.grad(prediction_loss)(state.params, representation, experience_of(agent, trajectory))
+        return descended(state, grads)
 
     def begin_hindsight(state: InstrumentState) -> InstrumentState:
         """Adam knows nothing of networks that did not learn so far, and should not think that it does."""
@@ -99,15 +93,9 @@ def make_instrument(spec: EnvSpec, view: View, belief_size: int, config: Config 
 
     def learn(state: InstrumentState, agent: Agent, trajectory: Trajectory) -> InstrumentState:
         _, key_score = jax.random.split(state.key)
-        experience = experience_of(agent, trajectory)
         weights = loss_weights(config, state.num_updates)
-
-        def loss(params: LearnerParams) -> Float[Array, ""]:
-            output = curiosity.score(params.curiosity, params.critic, (), experience, key_score)
-            terms = [weights.get(name, 1.0) * masked_mean(term) for name, term in output.losses.items()]
-            return jnp.sum(jnp.stack(terms))
-
-        return descended(state, jax.grad(loss)(state.params))
+        experience = experience_of(agent, trajectory)
+        return descended(state, jax.grad(weighted_loss)(state.params, curiosity, weights, experience, key_score))
 
     def split(state: InstrumentState, agent: Agent, trajectory: Trajectory) -> Split:
         experience = experience_of(agent, trajectory)
@@ -116,6 +104,25 @@ def make_instrument(spec: EnvSpec, view: View, belief_size: int, config: Config 
         return split_errors(config, model, represented, experience.valid, state.key)
 
     return Instrument(init, learn_to_predict, begin_hindsight, learn, split)
+
+
+def prediction_loss(params: LearnerParams, representation: Representation, experience: Experience) -> Float[Array, ""]:
+    own, model = params.curiosity
+    represented = representation.represent(own, (), experience)
+    loop = open_loop(model["core"], represented, experience.valid, horizon=1)
+    return masked_mean(Masked(squared_distance(loop.target, model["predictor"](loop.after)), loop.valid))
+
+
+def weighted_loss(
+    params: LearnerParams,
+    curiosity: Curiosity,
+    weights: dict[str, Array | float],
+    experience: Experience,
+    key: PRNGKeyArray,
+) -> Float[Array, ""]:
+    """Everything that the method learns by, hindsight and its critic among it."""
+    output = curiosity.score(params.curiosity, params.critic, (), experience, key)
+    return jnp.sum(jnp.stack([weights.get(name, 1.0) * masked_mean(term) for name, term in output.losses.items()]))
 
 
 def changes(config: Config, spec: EnvSpec, view: View, belief_size: int) -> Representation:
