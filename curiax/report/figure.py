@@ -66,7 +66,7 @@ def draw_figure(study: Study, paths: list[Path]) -> None:
         for axes in row[len(settings) :]:
             axes.set_axis_off()
         limit(study, list(row[: len(settings)]))
-    figure.legend(lines.values(), lines.keys(), loc="outside lower center", ncols=4, frameon=False)
+    figure.legend(lines.values(), lines.keys(), loc="outside lower center", ncols=min(4, width + 1), frameon=False)
     for path in paths:
         figure.savefig(path, dpi=160, metadata={"Date": None} if path.suffix == ".svg" else None)
     plt.close(figure)
