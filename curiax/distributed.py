@@ -225,7 +225,7 @@ def leave(witness: Witness, message: str) -> NoReturn:
 
 def end(witness: Witness, message: str) -> NoReturn:
     if not ending.acquire(blocking=False):
-        time.sleep(FAREWELL_MS)  # another thread is ending the process
+        time.sleep(2 * FAREWELL_MS / 1000)  # another thread is ending the process; if it cannot, this one does
     print(f"curiax: {message}", file=sys.stderr, flush=True)
     if jax.distributed.is_initialized():
         with contextlib.suppress(ValueError, RuntimeError):
