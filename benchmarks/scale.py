@@ -31,7 +31,7 @@ def measure(num_processes: int, cores: list[int], seconds: float, extra: list[st
     with tempfile.TemporaryDirectory() as temporary:
         directory = Path(temporary) / "run"
         words = ["maze/on-demand", "--run-dir", str(directory), "--env-steps", "1000000000"]
-        words += ["--batch-size", str(BATCH_PER_PROCESS * num_processes), "--log-every", "10", *extra]
+        words += ["--batch-size", str(BATCH_PER_PROCESS * num_processes), *extra]
         with job(words, num_processes, cores) as members:
             wait_for_rows(directory, 2, members, PATIENCE)
             time.sleep(seconds)

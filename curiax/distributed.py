@@ -26,6 +26,7 @@ from jaxtyping import PRNGKeyArray
 from curiax.config import Config
 from curiax.errors import UserError, first_line
 from curiax.job import JobOptions
+from curiax.polling import patient_polling
 from curiax.rollout import Actor
 from curiax.types import LearnerState, Trajectory
 from curiax.witness import GO_ON, Witness
@@ -154,6 +155,8 @@ def joined(options: JobOptions, config: Config) -> Iterator[Mesh | None]:
     finished = threading.Event()
     try:
         connect(options)
+        with patient_polling():
+            jax.devices()  # starts what sends and receives
         threading.Thread(target=listen, args=(witness, finished), daemon=True).start()
         mesh = make_mesh(options.devices, config.batch_size)
         refuse_other_options(config, options.devices)

@@ -26,7 +26,7 @@ from curiax.agent.policy import believe, make_agent
 from curiax.config import PRESETS, Config, from_dict, to_dict, validate
 from curiax.curiosity.reward import Moments, mean_and_scale, moments_init, moments_update
 from curiax.errors import UserError
-from curiax.learner import descend, loss_weights, masked_mean
+from curiax.learner import descend, loss_weights, masked_means
 from curiax.options import override
 from curiax.spaces import Actions, Observations, Segment, check_segment, read_action_space, read_observation_space
 from curiax.suggest import unknown_name
@@ -271,7 +271,7 @@ def update(
 
     def loss(params: LearnerParams) -> tuple[Float[Array, ""], tuple]:
         output, memory_after = score(setup, params, state.targets, memory, segment, key_learn)
-        means = {name: masked_mean(loss) for name, loss in output.losses.items()}
+        means = masked_means(output.losses)
         weights = loss_weights(config, state.num_updates)
         total = jnp.sum(jnp.stack([weights.get(name, 1.0) * mean for name, mean in means.items()]))
         metrics = {f"loss/{name}": mean for name, mean in means.items()} | output.metrics

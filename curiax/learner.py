@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray
+from jaxtyping import Array, Float, Int, Key, PRNGKeyArray
 
 from curiax import curiosity as curiosities
 from curiax.agent import popart
@@ -208,7 +208,7 @@ def learner_loss(
         "value": Masked(jnp.square(value_error), valid),
         "entropy": Masked(-policy.entropy, valid),
     }
-    means = {name: masked_mean(loss) for name, loss in losses.items()}
+    means = masked_means(losses)
     weights = loss_weights(config, state.num_updates)
     total = jnp.sum(jnp.stack([weights.get(name, 1.0) * mean for name, mean in means.items()]))
     metrics = {f"loss/{name}": mean for name, mean in means.items()} | curious.metrics
@@ -283,9 +283,22 @@ def loss_weights(config: Config, num_updates: Int[Array, ""] | None = None) -> d
     }
 
 
-def masked_mean(loss: Masked) -> Float[Array, ""]:
-    weight = loss.mask.astype(loss.value.dtype)
-    return jnp.sum(jnp.where(loss.mask, loss.value, 0.0)) / jnp.maximum(weight.sum(), 1.0)
+def masked_means(losses: dict[str, Masked]) -> dict[str, Float[Array, ""]]:
+    sums = masked_sums(list(losses.values()))
+    return {name: total / jnp.maximum(count, 1.0) for name, (total, count) in zip(losses, sums, strict=True)}
+
+
+def masked_sums(values: list[Masked]) -> list[tuple[Float[Array, ""], Float[Array, ""]]]:
+    """The sum and the count of each. Streams, the last axis, are added up for all at once: over many processes that is
+    one message instead of as many as there are numbers."""
+    parts = []
+    for value, mask in values:
+        others = tuple(range(value.ndim - 1))
+        parts += [jnp.sum(jnp.where(mask, value, 0.0), others), jnp.sum(mask.astype(jnp.float32), others)]
+    streams = [part for part in parts if part.ndim]
+    added = iter(jnp.sum(jnp.stack(streams), axis=-1) if streams else ())
+    sums = [next(added) if part.ndim else part for part in parts]
+    return list(zip(sums[::2], sums[1::2], strict=True))
 
 
 def step_metrics(trajectory: Trajectory, errors: dict[str, Masked], intrinsic: Float[Array, "T B"]) -> Metrics:
@@ -294,21 +307,15 @@ def step_metrics(trajectory: Trajectory, errors: dict[str, Masked], intrinsic: F
     valid = trajectory.valid
     noise = trajectory.info["noise"] & valid
     ended = trajectory.last[1:]
-    metrics = ratio("noise_dwell", noise.astype(jnp.float32), valid)
+    ratios = {"noise_dwell": (noise.astype(jnp.float32), valid)}
     for name, error in errors.items():
-        metrics |= ratio(f"{name}_on_noise", error.value, error.mask & noise)
-        metrics |= ratio(f"{name}_elsewhere", error.value, error.mask & ~noise)
-    metrics |= ratio("intrinsic_reward", intrinsic, valid)
-    for name, value in trajectory.episode.items():
-        metrics |= ratio(name, value, ended)
-    return metrics
-
-
-def ratio(name: str, value: Float[Array, "T B"], mask: Bool[Array, "T B"]) -> Metrics:
-    return {
-        f"{name}/sum": jnp.sum(jnp.where(mask, value, 0.0)),
-        f"{name}/count": jnp.sum(mask.astype(jnp.float32)),
-    }
+        ratios[f"{name}_on_noise"] = error.value, error.mask & noise
+        ratios[f"{name}_elsewhere"] = error.value, error.mask & ~noise
+    ratios["intrinsic_reward"] = intrinsic, valid
+    ratios |= {name: (value, ended) for name, value in trajectory.episode.items()}
+    sums = masked_sums([Masked(*pair) for pair in ratios.values()])
+    totals = {f"{name}/sum": total for name, (total, _) in zip(ratios, sums, strict=True)}
+    return totals | {f"{name}/count": count for name, (_, count) in zip(ratios, sums, strict=True)}
 
 
 def cell_maps(spec: EnvSpec, trajectory: Trajectory, intrinsic: Float[Array, "T B"]) -> Metrics:

@@ -1,6 +1,7 @@
 """Studies on a Ray cluster: a real one, with a machine killed in the middle; and what is said where there is none."""
 
 import contextlib
+import fcntl
 import os
 import re
 import signal
@@ -79,7 +80,8 @@ def test_a_study_goes_on_after_ctrl_c_and_outlives_a_machine_to_the_same_bits(cl
         out, err = process.communicate(timeout=PATIENCE)
     assert (process.returncode, err) == (130, "")
     assert "stopped, 0 of 2 runs done; the same command goes on from here" in out
-    assert f"{METHOD}/0: stopped" in out and not any((run / "FAILED").exists() for run in runs)
+    assert f"{METHOD}/0: stopped" in out, out
+    assert not any((run / "FAILED").exists() for run in runs)
     before = [num_rows(run) for run in runs]
     assert all(f"saved at update {rows:,}" in log(run) for run, rows in zip(runs, before, strict=True))
 
@@ -90,7 +92,8 @@ def test_a_study_goes_on_after_ctrl_c_and_outlives_a_machine_to_the_same_bits(cl
         assert keeper.stdout.readline() == "killed\n"
         out, err = process.communicate(timeout=PATIENCE)
     assert (process.returncode, err) == (0, "")
-    assert re.search(rf"^{METHOD}/0: lost: .*node", out, re.M) and f"{METHOD}/1: lost" not in out
+    lost = re.findall(rf"^{METHOD}/(\d): lost: .+", out, re.M)  # with its node, or with the worker that goes with it
+    assert set(lost) == {"0"}, out
     assert len(re.findall(r"going on from update", log(runs[0]))) == 2  # after the Ctrl-C, and on the other machine
     assert all((run / "DONE").exists() and num_rows(run) == 2000 for run in runs)
     assert (study / "scores.csv").read_text().count("\n") == 3
@@ -182,3 +185,15 @@ def test_a_run_that_is_lost_again_and_again_fails_at_last(tmp_path, monkeypatch)
     assert place.num_begun == MAX_LOSSES + 1 and {state.kind for state in states} == {"lost"}
     assert end == State("failed", f"lost {MAX_LOSSES + 1} times, the last time: node died")
     assert (tmp_path / "run/FAILED").read_text() == end.reason + "\n"
+
+
+def test_a_lost_run_is_said_to_be_lost_while_its_process_still_holds_it(tmp_path, monkeypatch):
+    monkeypatch.setattr("curiax.studies.launch.POLL_INTERVAL", 0.0)
+    directory = tmp_path / "run"
+    states = launch([task(directory)], Unlucky(), Stop())
+    assert next(states)["run"].kind == "lost"
+    directory.mkdir()
+    with (directory / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert [next(states)["run"].kind for _ in range(3)] == ["lost"] * 3
+    states.close()

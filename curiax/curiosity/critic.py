@@ -61,7 +61,7 @@ def contrastive_value(
     InfoNCE (van den Oord et al., 2018), a lower bound of the mutual information of context and z.
     """
     scaled = energy / temperature
-    own = jnp.diagonal(scaled, axis1=-2, axis2=-1)
+    own = jnp.sum(jnp.where(jnp.eye(scaled.shape[-1], dtype=bool), scaled, 0.0), axis=-1)  # stays on its device
     columns = jnp.where(valid[..., None, :], scaled, MASKED)
     count = jnp.maximum(jnp.sum(valid.astype(energy.dtype), axis=-1, keepdims=True), 1.0)
     return own - jax.nn.logsumexp(columns, axis=-1) + jnp.broadcast_to(jnp.log(count), own.shape)

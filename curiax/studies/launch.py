@@ -110,7 +110,8 @@ def launch(tasks: Sequence[Task], place: Place | Sequence[int], stop: Stop) -> G
                 look(task)
             for task in [] if stop.signal else idle(tasks, states, runs):
                 if held(task.directory):
-                    states[task.name] = State("held")
+                    if states[task.name].kind != "lost":  # its process may be a moment behind its machine
+                        states[task.name] = State("held")
                 elif len(runs) < place.num_jobs:
                     runs[task.name] = place.begin(task)
                     look(task)
