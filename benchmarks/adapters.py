@@ -20,23 +20,27 @@ import jax
 import numpy as np
 
 import curiax.gym  # noqa: F401 — registers the maze
-from curiax.envs import host, maze
-from curiax.envs.base import stream_reset, stream_step
+from curiax.envs import atari, craftax, gymnax, host, maze
+from curiax.envs.base import Environment, stream_reset, stream_step
+from curiax.envs.foreign import their_rules
+from curiax.parts import AtariOptions
 from curiax.parts_gym import GymOptions
 from curiax.types import EnvSpec
 
 BATCH_SIZE = 16
+COMPILED_STEPS = 50  # in one call, where everything is compiled
 FIELDS = ("adapter", "environment", "batch", "bare_steps_per_s", "steps_per_s", "bare_cpu_us", "cpu_us", "overhead")
 
 
 class Pair(NamedTuple):
-    """One adapter and what it adapts, each a function that takes one step of B environments."""
+    """One adapter and what it adapts, each a function that takes a step of B environments, or several."""
 
     adapter: str
     environment: str
     batch: int
     bare: Callable[[], Any]
     adapted: Callable[[], Any]
+    steps: int = 1  # of each environment in a call
 
 
 def gym_pair(name: str, **changes: Any) -> Pair:
@@ -87,16 +91,78 @@ def walk(env: gymnasium.Env) -> None:
         env.reset()
 
 
+def atari_pair(game: str) -> Pair:
+    """EnvPool, and the streams that curiax makes of it, rooms and all."""
+    options = AtariOptions()
+    bare, adapted = atari.make_pool(game, BATCH_SIZE, options, 0), atari.make(game, BATCH_SIZE, options, 0)
+    bare.reset()
+    adapted.reset()
+    draw = draw_actions(adapted.spec)
+    return Pair("atari/", game, BATCH_SIZE, lambda: bare.step(draw()), lambda: adapted.step(draw()))
+
+
+def gymnax_pair(name: str) -> Pair:
+    with their_rules():
+        env, params = gymnax.load().make(name)
+    return compiled_pair("gymnax/", name, gymnax.make(name), env, params)
+
+
+def craftax_pair(name: str) -> Pair:
+    env = craftax.load(craftax.GAMES[name])
+    return compiled_pair("craftax/", name, craftax.make(name), env, env.default_params)
+
+
+def compiled_pair(adapter: str, name: str, env: Environment, theirs: Any, params: Any) -> Pair:
+    """Their own step mapped over environments, and the stream that curiax makes of it; each many steps in one call.
+
+    Resets count on both sides where theirs are automatic (gymnax), and on ours alone where they are not (Craftax).
+    """
+    keys = jax.random.split(jax.random.key(0), BATCH_SIZE)
+
+    def action_of(key: jax.Array) -> jax.Array:
+        return jax.random.randint(key, (BATCH_SIZE,), 0, env.spec.num_actions)
+
+    def their_step(state: Any, key: jax.Array) -> tuple[Any, Any]:
+        with their_rules():
+            keys = jax.random.split(key, BATCH_SIZE)
+            obs, state, *_ = jax.vmap(theirs.step, in_axes=(0, 0, 0, None))(keys, state, action_of(key), params)
+        return state, obs.sum()
+
+    def our_step(stream: Any, key: jax.Array) -> tuple[Any, Any]:
+        noise = jax.vmap(env.draw)(jax.random.split(key, BATCH_SIZE))
+        stream, timestep = stream_step(env, stream, action_of(key), noise)
+        return stream, timestep.obs.sum()
+
+    with their_rules():
+        state = jax.jit(jax.vmap(lambda key: theirs.reset(key, params)[1]))(keys)
+    stream = jax.jit(lambda: stream_reset(env, jax.vmap(env.draw)(keys), BATCH_SIZE))()
+    return Pair(adapter, name, BATCH_SIZE, many(their_step, state), many(our_step, stream), COMPILED_STEPS)
+
+
+def many(step: Callable[[Any, jax.Array], tuple[Any, Any]], state: Any) -> Callable[[], Any]:
+    """So many steps in one compiled call, which goes on from the last."""
+    run = jax.jit(lambda state, key: jax.lax.scan(step, state, jax.random.split(key, COMPILED_STEPS)))
+    states, keys = [state], [jax.random.key(0)]
+
+    def call() -> Any:
+        keys[0] = jax.random.split(keys[0])[0]
+        states[0], seen = run(states[0], keys[0])
+        return jax.device_get(seen)
+
+    return call
+
+
 def measure(pair: Pair, turns: int, num_steps: int) -> dict[str, Any]:
     """Both sides in turns; the first turn compiles, and does not count."""
     sides = [[], []]
     for turn in range(turns + 1):
         for side, step in zip(sides, (pair.bare, pair.adapted), strict=True):
             wall, cpu = time.perf_counter(), time.process_time()
-            for _ in range(num_steps):
+            calls = max(1, num_steps // pair.steps)
+            for _ in range(calls):
                 step()
             if turn:
-                taken = num_steps * pair.batch
+                taken = calls * pair.steps * pair.batch
                 side.append(((time.perf_counter() - wall) / taken, (time.process_time() - cpu) / taken))
     (wall, cpu), (adapted_wall, adapted_cpu) = (
         [statistics.median(x) for x in zip(*side, strict=True)] for side in sides
@@ -116,6 +182,9 @@ PAIRS: tuple[Callable[[], Pair], ...] = (
     lambda: maze_pair(1),
     lambda: maze_pair(BATCH_SIZE),
     lambda: maze_pair(256),
+    lambda: atari_pair("montezuma_revenge"),
+    lambda: gymnax_pair("CartPole-v1"),
+    lambda: craftax_pair("classic-symbolic"),
 )
 
 

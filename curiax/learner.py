@@ -208,11 +208,12 @@ def learner_loss(
         "value": Masked(jnp.square(value_error), valid),
         "entropy": Masked(-policy.entropy, valid),
     }
-    means = masked_means(losses)
+    means = masked_means(losses | {"kl": Masked(policy.kl, valid)})
+    kl = means.pop("kl")
     weights = loss_weights(config, state.num_updates)
     total = jnp.sum(jnp.stack([weights.get(name, 1.0) * mean for name, mean in means.items()]))
     metrics = {f"loss/{name}": mean for name, mean in means.items()} | curious.metrics
-    metrics |= {"entropy": jnp.mean(policy.entropy, where=valid), "kl": jnp.mean(policy.kl, where=valid)}
+    metrics |= {"entropy": -means["entropy"], "kl": kl}
     errors = {"error": Masked(error, valid)} | curious.diagnostics
     metrics |= step_metrics(trajectory, errors, intrinsic)
     return total, Scored(error, bonus, returns, intrinsic, jax.lax.stop_gradient(metrics))

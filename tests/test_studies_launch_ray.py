@@ -197,3 +197,24 @@ def test_a_lost_run_is_said_to_be_lost_while_its_process_still_holds_it(tmp_path
         fcntl.flock(lock, fcntl.LOCK_EX)
         assert [next(states)["run"].kind for _ in range(3)] == ["lost"] * 3
     states.close()
+
+
+def test_a_run_that_is_lost_after_it_was_asked_to_stop_has_stopped(tmp_path):
+    stop, place = Stop(), Waiting()
+    states = launch([task(tmp_path / "run")], place, stop)
+    assert next(states)["run"].kind == "running"
+    stop.signal = signal.SIGINT
+    assert [each["run"].kind for each in states] == ["stopped"]
+    assert place.asked == 1 and not (tmp_path / "run/FAILED").exists()
+
+
+class Waiting(Unlucky):
+    """A place that loses a run as soon as it is asked to stop."""
+
+    asked = 0
+
+    def look(self, run, asked):
+        return State("lost", "node died") if asked else State("running")
+
+    def ask(self, run):
+        self.asked += 1

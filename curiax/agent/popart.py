@@ -42,12 +42,20 @@ def art(state: PopArt, returns: Float[Array, "T B"], valid: Bool[Array, "T B"], 
 
     μ' = μ + β (mean G − μ),   ν' = ν + β (mean G² − ν),   σ' = √(ν' − μ'²).
     """
-    mean = jnp.mean(returns, where=valid)
-    second_moment = jnp.mean(jnp.square(returns), where=valid)
+    mean, second_moment = batch_moments(returns, valid)
     return PopArt(
         mean=state.mean + step_size * (mean - state.mean),
         second_moment=state.second_moment + step_size * (second_moment - state.second_moment),
     )
+
+
+def batch_moments(x: Float[Array, "T B"], valid: Bool[Array, "T B"]) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    """Mean and mean square where valid; added up together, which over many processes is one message."""
+    weight = valid.astype(x.dtype)
+    first, second, count = jnp.sum(
+        jnp.stack([jnp.where(valid, x, 0.0), jnp.where(valid, jnp.square(x), 0.0), weight]), (1, 2)
+    )
+    return first / count, second / count
 
 
 def pop(head: MLP, old: PopArt, new: PopArt) -> MLP:

@@ -163,9 +163,12 @@ def contrast_steps(
 def standardise(z: Float[Array, "H T B Z"], valid: Bool[Array, "H T B"]) -> Float[Array, "H T B Z"]:
     """Every coordinate in units of its own spread: what z tells of (b, a) stays the same, but the generator cannot hide
     it from the critic in a coordinate that is small beside others full of ε."""
-    where = jnp.broadcast_to(valid[..., None], z.shape)
-    mean, deviation = (f(z, axis=(0, 1, 2), where=where, keepdims=True) for f in (jnp.mean, jnp.std))
-    return (z - jnp.broadcast_to(mean, z.shape)) / (jnp.broadcast_to(deviation, z.shape) + 1e-6)
+    valid = valid[..., None]
+    count = jnp.sum(valid.astype(z.dtype))
+    mean = jnp.sum(jnp.where(valid, z, 0.0), axis=(0, 1, 2)) / count
+    centred = z - jnp.broadcast_to(mean, z.shape)
+    deviation = jnp.sqrt(jnp.sum(jnp.where(valid, jnp.square(centred), 0.0), axis=(0, 1, 2)) / count)
+    return centred / (jnp.broadcast_to(deviation, z.shape) + 1e-6)
 
 
 def blurred(

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
+from curiax.agent.popart import batch_moments
 from curiax.config import BonusConfig
 
 
@@ -30,10 +31,11 @@ def bonus_init() -> BonusState:
 
 
 def moments_update(state: Moments, x: Float[Array, "T B"], valid: Bool[Array, "T B"], decay: float) -> Moments:
+    first, second = batch_moments(x, valid)
     return Moments(
         count=state.count + 1,
-        first=decay * state.first + (1 - decay) * jnp.mean(x, where=valid),
-        second=decay * state.second + (1 - decay) * jnp.mean(jnp.square(x), where=valid),
+        first=decay * state.first + (1 - decay) * first,
+        second=decay * state.second + (1 - decay) * second,
     )
 
 

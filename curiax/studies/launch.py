@@ -91,6 +91,8 @@ def launch(tasks: Sequence[Task], place: Place | Sequence[int], stop: Stop) -> G
 
     def look(task: Task) -> None:
         state = place.look(runs[task.name], asked)
+        if state.kind == "lost" and asked:  # it was to end, and however it did, it goes on from its checkpoint
+            state = State("stopped")
         if state.kind == "lost":
             losses[task.name] += 1
             if losses[task.name] > MAX_LOSSES:

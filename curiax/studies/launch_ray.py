@@ -114,7 +114,7 @@ class Cluster:
             if run.state.kind in ("waiting", "running"):
                 return State("lost", "its task ended without a word")
         except errors.TaskCancelledError:
-            return State("waiting" if run.state.kind == "waiting" else "stopped")
+            return State("stopped")
         except errors.RayTaskError as error:
             return failed(run.task, first_line(error.cause or error))
         except errors.RayError as error:
