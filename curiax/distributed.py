@@ -26,7 +26,7 @@ from jaxtyping import PRNGKeyArray
 from curiax.config import Config
 from curiax.errors import UserError, first_line
 from curiax.job import JobOptions
-from curiax.polling import patient_polling
+from curiax.polling import let_gloo_give_way
 from curiax.rollout import Actor
 from curiax.types import LearnerState, Trajectory
 from curiax.witness import GO_ON, Witness
@@ -155,8 +155,8 @@ def joined(options: JobOptions, config: Config) -> Iterator[Mesh | None]:
     finished = threading.Event()
     try:
         connect(options)
-        with patient_polling():
-            jax.devices()  # starts what sends and receives
+        jax.devices()  # starts what sends and receives
+        let_gloo_give_way()
         threading.Thread(target=listen, args=(witness, finished), daemon=True).start()
         mesh = make_mesh(options.devices, config.batch_size)
         refuse_other_options(config, options.devices)
