@@ -289,6 +289,10 @@ def masked_means(losses: dict[str, Masked]) -> dict[str, Float[Array, ""]]:
     return {name: total / jnp.maximum(count, 1.0) for name, (total, count) in zip(losses, sums, strict=True)}
 
 
+def masked_mean(loss: Masked) -> Float[Array, ""]:
+    return masked_means({"loss": loss})["loss"]
+
+
 def masked_sums(values: list[Masked]) -> list[tuple[Float[Array, ""], Float[Array, ""]]]:
     """The sum and the count of each. Streams, the last axis, are added up for all at once: over many processes that is
     one message instead of as many as there are numbers."""

@@ -7,12 +7,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from masked import masked_mean
 
 from curiax.config import Config, NetworkConfig, WorldConfig
 from curiax.curiosity.aleatoric import aleatoric, clamp
 from curiax.curiosity.base import Represented, Sizes, cosine_distance, squared_distance
 from curiax.curiosity.predict import open_loop, predict
+from curiax.learner import masked_mean
 
 T, B, D, E, F = 4, 3, 3, 2, 5
 CONFIG = Config(

@@ -11,11 +11,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from masked import masked_mean
 
 from curiax.config import LAPTOP
 from curiax.curiosity import MEASURES, REPRESENTATIONS
 from curiax.curiosity.base import Represented, Sizes, squared_distance
+from curiax.learner import masked_mean
 
 PAGE = Path(__file__).parents[1] / "docs" / "extending.md"
 QUICK = {"xla_backend_optimization_level": 0}  # compiling these programs is what costs, not running them

@@ -8,7 +8,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from masked import masked_mean
 
 from curiax import curiosity as curiosities
 from curiax.agent.policy import believe, make_agent
@@ -17,6 +16,7 @@ from curiax.curiosity.base import cosine_distance, credit, squared_distance
 from curiax.curiosity.critic import Concat
 from curiax.curiosity.hindsight import innovate, sample_steps
 from curiax.curiosity.predict import OpenLoop
+from curiax.learner import masked_mean
 from curiax.types import Agent, EnvSpec, Experience
 
 T, B = 6, 4

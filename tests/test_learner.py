@@ -9,7 +9,6 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
-from masked import masked_mean
 
 from curiax import curiosity as curiosities
 from curiax.agent.policy import believe
@@ -18,7 +17,7 @@ from curiax.agent.vmpo import init_duals
 from curiax.config import BonusConfig, Config, NetworkConfig, VMPOConfig, WorldConfig
 from curiax.curiosity.reward import bonus_init
 from curiax.envs.base import Environment
-from curiax.learner import belief_of_heads, learner_learn, learner_loss, loss_weights, make_learner, warm
+from curiax.learner import belief_of_heads, learner_learn, learner_loss, loss_weights, make_learner, masked_mean, warm
 from curiax.runs import from_arrays, to_arrays
 from curiax.types import CuriosityOutput, EnvSpec, LearnerState, Masked, TimeStep, Trajectory
 

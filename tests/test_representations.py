@@ -6,7 +6,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from masked import masked_mean
 
 from curiax.agent.policy import make_encoder
 from curiax.config import Config, NetworkConfig, WorldConfig
@@ -16,6 +15,7 @@ from curiax.curiosity.representations.byol import bootstrapped
 from curiax.curiosity.representations.icm import inverse_dynamics
 from curiax.curiosity.representations.pixel import pixel, pixels
 from curiax.curiosity.representations.random_network import random_network
+from curiax.learner import masked_mean
 from curiax.types import EnvSpec, Experience
 
 T, B = 4, 3

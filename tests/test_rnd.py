@@ -5,12 +5,11 @@ from dataclasses import replace
 import jax
 import jax.numpy as jnp
 import numpy as np
-from masked import masked_mean
 
 from curiax import envs
 from curiax.config import Config, NetworkConfig, WorldConfig
 from curiax.curiosity.rnd import RNDTargets, observe, rnd, whiten
-from curiax.learner import make_learner
+from curiax.learner import make_learner, masked_mean
 from curiax.runs import from_arrays, to_arrays
 from curiax.types import EnvSpec, Experience, LearnerState
 

@@ -32,7 +32,7 @@ from curiax.curiosity.base import (
 from curiax.curiosity.hindsight import blurred, hindsight, innovate
 from curiax.curiosity.predict import open_loop
 from curiax.diagnose.view import View
-from curiax.learner import descend, loss_weights, masked_mean
+from curiax.learner import descend, loss_weights, masked_mean, masked_means
 from curiax.types import Agent, EnvSpec, Experience, LearnerParams, Masked, Params, State, Trajectory
 
 NOBODY = Agent((), (), (), (), ())  # pyright: ignore[reportArgumentType] — the agent is not trained
@@ -122,7 +122,7 @@ def weighted_loss(
 ) -> Float[Array, ""]:
     """Everything that the method learns by, hindsight and its critic among it."""
     output = curiosity.score(params.curiosity, params.critic, (), experience, key)
-    return jnp.sum(jnp.stack([weights.get(name, 1.0) * masked_mean(term) for name, term in output.losses.items()]))
+    return jnp.sum(jnp.stack([weights.get(name, 1.0) * mean for name, mean in masked_means(output.losses).items()]))
 
 
 def changes(config: Config, spec: EnvSpec, view: View, belief_size: int) -> Representation:

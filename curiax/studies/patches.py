@@ -21,7 +21,7 @@ from curiax.curiosity.hindsight import hindsight
 from curiax.envs import atari
 from curiax.envs.base import HostEnvironment, HostStep
 from curiax.envs.noise import PATCH
-from curiax.learner import descend, loss_weights, masked_mean
+from curiax.learner import descend, loss_weights, masked_means
 from curiax.types import Agent, LearnerParams
 
 NUM_FRAMES = 4  # of a state
@@ -212,7 +212,7 @@ def update(
     def loss(params: LearnerParams) -> tuple[Float[Array, ""], dict[str, Array]]:
         represented = represent(params.agent, views, rows)
         output = hindsight(config).score(params.curiosity, params.critic, represented, valid, squared_distance, key)
-        terms = [weights.get(name, 1.0) * masked_mean(term) for name, term in output.losses.items()]
+        terms = [weights.get(name, 1.0) * mean for name, mean in masked_means(output.losses).items()]
         return jnp.sum(jnp.stack(terms)), output.metrics
 
     grads, metrics = jax.grad(loss, has_aux=True)(state.params)

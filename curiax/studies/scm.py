@@ -17,7 +17,7 @@ from curiax import curiosity as curiosities
 from curiax.agent.policy import believe, make_agent
 from curiax.config import LAPTOP, Config, NetworkConfig
 from curiax.envs import scm
-from curiax.learner import descend, loss_weights, masked_mean
+from curiax.learner import descend, loss_weights, masked_means
 from curiax.rollout import actor_init, rollout
 from curiax.types import EnvSpec, Experience, LearnerParams, Trajectory
 
@@ -114,7 +114,7 @@ def update(config: Config, spec: EnvSpec, state: State, trajectory: Trajectory) 
     def loss(params: LearnerParams) -> tuple[Float[Array, ""], tuple[Array, Array]]:
         experience = experience_of(params, state.belief, trajectory)
         output = curiosity.score(params.curiosity, params.critic, state.targets, experience, key_score)
-        terms = [weights.get(name, 1.0) * masked_mean(term) for name, term in output.losses.items()]
+        terms = [weights.get(name, 1.0) * mean for name, mean in masked_means(output.losses).items()]
         return jnp.sum(jnp.stack(terms)), (output.error, experience.belief)
 
     grads, (error, belief) = jax.grad(loss, has_aux=True)(state.params)
