@@ -16,6 +16,7 @@ MAX_LINES = 350
 LAYERS = (
     "errors",
     "witness",
+    "polling",
     "suggest",
     "types",
     "parts",
