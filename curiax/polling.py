@@ -2,7 +2,7 @@
 
 When something arrives for which no buffer is ready yet, because this process is still computing, that thread asks the
 kernel again and again without a pause. On a core of its own a process then computes at half its speed just when the
-others wait for it: two processes made 0.4 × the steps of one, and with the thread at the lowest priority 1.6 ×.
+others wait for it: two processes made 0.4 × the steps of one, and with the thread at the lowest priority 1.5 ×.
 """
 
 import contextlib
