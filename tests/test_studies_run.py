@@ -16,7 +16,10 @@ from test_runs import contents
 from test_studies_launch import processes, wait_for
 
 from curiax.cli import main
+from curiax.config import LAPTOP
 from curiax.runs import lock, read_metrics
+from curiax.studies.progress import Speed
+from curiax.studies.run import estimate, make_plan
 
 METHOD = "on-demand/byol-explore"
 FIELDS = """
@@ -215,3 +218,11 @@ def test_a_dry_run_lists_and_estimates_and_writes_nothing(half, capsys):
     assert lines[:2] == [f"{METHOD}/0  3.2 k environment steps  done", f"{METHOD}/1  3.2 k environment steps"]
     assert lines[2].startswith("1 of 2 runs to do, 3.2 k environment steps, 2 at a time on core") and len(lines) == 3
     assert contents(half) == before
+
+
+def test_a_method_whose_speed_could_not_be_measured_counts_as_the_slowest_of_the_others(tmp_path):
+    plan = make_plan("maze", LAPTOP, [0], ["on-demand/byol-*"], 1, tmp_path)
+    assert {member.method for member in plan.members} == {"byol-explore", "byol-hindsight"}
+    assert estimate(plan, {}).endswith("about … at the measured steps/s (none yet)")
+    line = estimate(plan, {"byol-explore": Speed(10_000, 0.0)})  # twice 3 M steps: 600 s
+    assert line.endswith("about 10 min at the measured steps/s (byol-explore 10,000, others as the slowest of these)")

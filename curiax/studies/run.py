@@ -240,6 +240,8 @@ def estimate(plan: Plan, measured: Mapping[str, Speed]) -> str:
     lines = [Line(member.name, State("waiting"), run) for member, run in zip(pending, runs, strict=True)]
     place = plan.place
     rates = [f"{method} {found.steps_per_second:,.0f}" for method, found in measured.items()]
+    if measured and len(measured) < len({member.method for member in pending}):
+        rates.append("others as the slowest of these")
     return (
         f"{len(pending)} of {len(plan.members)} runs to do, {size(plan.config, steps)}, "
         f"{place.room} at a time {place.where}: "
@@ -249,13 +251,17 @@ def estimate(plan: Plan, measured: Mapping[str, Speed]) -> str:
 
 
 def time_left(plan: Plan, lines: Sequence[Line], measured: Mapping[str, Speed]) -> float:
-    """Of all runs; NaN while the speed of one is not known. The running ones come first: they have their cores."""
+    """Of all runs; NaN while no speed is known, and else a method without one counts as the slowest of the others.
+
+    The running ones come first: they have their cores.
+    """
     methods = {member.name: member.method for member in plan.members}
     todo = [line for line in lines if line.state.kind in ("running", "waiting", "held", "lost")]
+    slowest = min(measured.values(), key=lambda found: found.steps_per_second, default=None)
     seconds = []
     for line in sorted(todo, key=lambda line: line.state.kind != "running"):
         running = line.state.kind == "running"
-        known = (line.progress.speed if running else None) or measured.get(methods[line.name])
+        known = (line.progress.speed if running else None) or measured.get(methods[line.name], slowest)
         seconds.append(math.nan if known is None else seconds_left(line.progress, known) + (not running) * known.start)
     return math.nan if any(map(math.isnan, seconds)) else makespan(seconds, plan.place.room)
 
