@@ -79,6 +79,8 @@ def test_sentences_say_what_the_numbers_say():
     assert "100 % of these follow the action “stay”" in said and "100 % of the noise is in “noise”" in said
     quiet = measured._replace(predicted=measured.reconstructed, predicted_each=measured.reconstructed_each)
     assert words.headline(find(MAZE, view, quiet))[0] == "There is hardly any noise."
+    ignorant = measured._replace(predicted=10 * measured.predicted)
+    assert words.one_line(find(MAZE, view, ignorant)).startswith("Nothing can be said yet")
 
 
 def test_page_table_and_picture_are_written_and_need_no_network(tmp_path):

@@ -7,12 +7,19 @@ from curiax.diagnose.instrument import CONFIG
 HARDLY = 0.01  # of the variance: less noise than this is hardly any
 CLEARLY = 2.0  # times as frequent among the noisy transitions as elsewhere
 
+NOTHING_LEARNED = (
+    "Nothing can be said yet: what changes from one observation to the next is predicted no better than by its mean. "
+    "Give it more --minutes."
+)
+
 
 def headline(findings: Findings) -> list[str]:
     """What to say first: how much, how concentrated, and where."""
     total = findings.total
+    if total.error >= 1:
+        return [NOTHING_LEARNED]
     shares = (
-        f"Of all that changes from one observation to the next, {percent(max(1 - total.error, 0))} can be predicted, "
+        f"Of all that changes from one observation to the next, {percent(1 - total.error)} can be predicted, "
         f"{percent(total.noise)} is noise, and {percent(total.novelty)} is not learned yet."
     )
     if total.noise < HARDLY:
