@@ -2,9 +2,10 @@
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pytest
 from report_data import config_of, write_run
 
-from curiax.report.figure import COLOURS, LOSSES, colours, draw_losses
+from curiax.report.figure import COLOURS, LOSSES, add_legend, colours, draw_losses
 from curiax.report.read import read_study
 
 
@@ -27,3 +28,13 @@ def test_losses_that_were_logged_are_drawn_and_no_others(tmp_path, monkeypatch):
     for name, values in {"noise_dwell": [0.2, 0.6], **losses}.items():
         np.testing.assert_allclose(panels[LOSSES[name]].get_lines()[-1].get_ydata(), values, rtol=1e-6)
     assert (tmp_path / "losses.png").stat().st_size > 0
+
+
+@pytest.mark.parametrize(("length", "columns"), [(5, 2), (30, 1)])
+def test_a_legend_has_as_many_columns_as_fit(length, columns):
+    figure, axes = plt.subplots(figsize=(4.4, 3), layout="constrained")
+    lines = {f"{index}".zfill(length): axes.plot([0, 1], [0, 1])[0] for index in range(4)}
+    add_legend(figure, lines, 2)
+    plt.close(figure)
+    (legend,) = figure.legends
+    assert legend._ncols == columns and legend.get_window_extent().width <= figure.bbox.width

@@ -8,6 +8,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from curiax.report.read import Study
@@ -66,7 +67,7 @@ def draw_figure(study: Study, paths: list[Path]) -> None:
         for axes in row[len(settings) :]:
             axes.set_axis_off()
         limit(study, list(row[: len(settings)]))
-    figure.legend(lines.values(), lines.keys(), loc="outside lower center", ncols=min(4, width + 1), frameon=False)
+    add_legend(figure, lines, min(4, width + 1))
     for path in paths:
         figure.savefig(path, dpi=160, metadata={"Date": None} if path.suffix == ".svg" else None)
     plt.close(figure)
@@ -133,12 +134,19 @@ def draw_losses(study: Study, paths: list[Path]) -> None:
         label(axes, setting, not turned)
     for axes in panels[:, -1] if turned else panels[-1]:
         axes.set_xlabel("environment steps, millions")
-    figure.legend(
-        lines.values(), lines.keys(), loc="outside lower center", ncols=len(study.settings) + 1, frameon=False
-    )
+    add_legend(figure, lines, len(study.settings) + 1)
     for path in paths:
         figure.savefig(path, dpi=130)
     plt.close(figure)
+
+
+def add_legend(figure: Figure, lines: dict[str, Line2D], most: int) -> None:
+    """Below the panels, in as many columns as fit: names of variants may be long."""
+    for columns in range(most, 0, -1):
+        legend = figure.legend(lines.values(), lines.keys(), loc="outside lower center", ncols=columns, frameon=False)
+        if legend.get_window_extent().width <= figure.bbox.width or columns == 1:
+            return
+        legend.remove()
 
 
 def label(axes: Axes, text: str, above: bool) -> None:
