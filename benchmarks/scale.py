@@ -2,7 +2,8 @@
 
     python benchmarks/scale.py --csv results/scale.csv
 
-The laptop preset on maze/on-demand; the batch grows with the processes, so that each has the same share. `efficiency`
+The laptop preset on maze/on-demand, but with 128 streams a process where it has 32 (`--batch`): with more processes the
+batch grows too, so that each has the same share. `efficiency`
 is the speed relative to one process, for each core in use: 1 is perfect. More processes than cores share them, and show
 what the sending costs. The numbers of processes take turns, so that a slow minute does not fall on one; medians count.
 The machine must do nothing else.
@@ -21,17 +22,16 @@ from jobs import job, wait_for_rows
 
 from curiax.runs import read_metrics
 
-BATCH_PER_PROCESS = 32
 PATIENCE = 900.0  # seconds
 BAR = 1.6  # of two processes over one
 
 
-def measure(num_processes: int, cores: list[int], seconds: float, extra: list[str]) -> float:
+def measure(num_processes: int, batch: int, cores: list[int], seconds: float, extra: list[str]) -> float:
     """Steps per second between the second row, when everything is compiled, and the last."""
     with tempfile.TemporaryDirectory() as temporary:
         directory = Path(temporary) / "run"
         words = ["maze/on-demand", "--run-dir", str(directory), "--env-steps", "1000000000"]
-        words += ["--batch-size", str(BATCH_PER_PROCESS * num_processes), *extra]
+        words += ["--batch-size", str(batch * num_processes), *extra]
         with job(words, num_processes, cores) as members:
             wait_for_rows(directory, 2, members, PATIENCE)
             time.sleep(seconds)
@@ -42,7 +42,7 @@ def measure(num_processes: int, cores: list[int], seconds: float, extra: list[st
     return (rows[-1]["env_steps"] - rows[0]["env_steps"]) / (rows[-1]["seconds"] - rows[0]["seconds"])
 
 
-def table(speeds: dict[int, list[float]], num_cores: int) -> list[dict[str, float]]:
+def table(speeds: dict[int, list[float]], batch: int, num_cores: int) -> list[dict[str, float]]:
     one = statistics.median(speeds[1])
     rows = []
     for num_processes, values in speeds.items():
@@ -55,7 +55,7 @@ def table(speeds: dict[int, list[float]], num_cores: int) -> list[dict[str, floa
                 "steps_per_s": round(speed),
                 "efficiency": round(speed / one / used, 3),
                 "cores": used,
-                "batch_size": BATCH_PER_PROCESS * num_processes,
+                "batch_size": batch * num_processes,
             }
         )
     return rows
@@ -64,6 +64,7 @@ def table(speeds: dict[int, list[float]], num_cores: int) -> list[dict[str, floa
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--processes", type=int, nargs="+", default=[1, 2, 3, 4])
+    parser.add_argument("--batch", type=int, default=128, help="streams of each process")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=20.0, help="of each measurement")
     parser.add_argument("--csv", type=Path)
@@ -73,9 +74,9 @@ def main() -> None:
     speeds: dict[int, list[float]] = {count: [] for count in sorted({1, *args.processes})}
     for _ in range(args.repeats):
         for count in speeds:
-            speeds[count].append(measure(count, cores, args.seconds, args.words))
+            speeds[count].append(measure(count, args.batch, cores, args.seconds, args.words))
             print(f"{count} processes: {speeds[count][-1]:,.0f} steps/s", flush=True)
-    rows = table(speeds, len(cores))
+    rows = table(speeds, args.batch, len(cores))
     for row in rows:
         print(row)
     if args.csv:
