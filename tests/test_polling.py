@@ -16,6 +16,28 @@ from curiax import polling
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="Linux only")
 
 
+def may_take_back():
+    """Does the system let us raise a priority again? Tried by a thread of its own, which ends."""
+    refused = []
+
+    def try_it():
+        try:
+            for policy in (os.SCHED_IDLE, os.SCHED_OTHER):
+                os.sched_setscheduler(0, policy, os.sched_param(0))
+        except OSError as error:
+            refused.append(error)
+
+    thread = threading.Thread(target=try_it)
+    thread.start()
+    thread.join()
+    return not refused
+
+
+needs_permission = pytest.mark.skipif(
+    sys.platform == "linux" and not may_take_back(), reason="needs CAP_SYS_NICE, or ulimit -e 20"
+)
+
+
 @contextlib.contextmanager
 def waiting_for_sockets(seconds, max_events):
     """The number of a thread that does."""
@@ -46,6 +68,7 @@ def idle(thread):
     return os.sched_getscheduler(thread) == os.SCHED_IDLE
 
 
+@needs_permission
 def test_only_the_thread_that_asks_as_gloo_does_gives_way(monkeypatch):
     monkeypatch.setattr(polling, "LOOKS", 3000)
     with (
@@ -58,6 +81,7 @@ def test_only_the_thread_that_asks_as_gloo_does_gives_way(monkeypatch):
         assert not any(idle(thread) for thread in (one, two, 0))
 
 
+@needs_permission
 def test_a_thread_that_others_starve_is_relieved_for_a_while_and_then_gives_way_again(monkeypatch):
     monkeypatch.setattr(polling, "RELIEF", 0.5)
     with waiting_for_sockets(0.01, 64) as gloo:
@@ -100,6 +124,18 @@ def test_starved_is_a_thread_that_wants_to_run_on_a_core_that_others_keep_busy()
 def test_a_thread_that_waits_for_something_is_not_starved():
     with waiting_for_sockets(0.2, 64) as thread:
         assert not all(polling.starved(polling.TASKS / str(thread)) for _ in range(3))
+
+
+def test_who_may_not_raise_a_priority_again_does_not_lower_it(monkeypatch):
+    def refuse(thread, policy, parameters):
+        asked.append((thread, policy))
+        if policy == os.SCHED_OTHER:
+            raise PermissionError
+
+    asked = []
+    monkeypatch.setattr(os, "sched_setscheduler", refuse)
+    polling.watch(polling.TASKS / "1")
+    assert asked == [(0, os.SCHED_IDLE), (0, os.SCHED_OTHER)]  # of the watching thread alone
 
 
 def test_without_gloo_it_looks_for_a_while_and_goes_on(monkeypatch):
