@@ -156,7 +156,7 @@ def joined(options: JobOptions, config: Config) -> Iterator[Mesh | None]:
     try:
         connect(options)
         jax.devices()  # starts what sends and receives
-        let_gloo_give_way()
+        threading.Thread(target=let_gloo_give_way, daemon=True).start()
         threading.Thread(target=listen, args=(witness, finished), daemon=True).start()
         mesh = make_mesh(options.devices, config.batch_size)
         refuse_other_options(config, options.devices)

