@@ -148,6 +148,7 @@ RANGES: dict[str, tuple[float, float, bool]] = {
     "vmpo.lambda_": (0, 1, True),
     "vmpo.top_fraction": (0.01, 1, True),
     "vmpo.temperature": (0, float("inf"), False),
+    "vmpo.temperature_memory": (0, 1, True),
     "vmpo.alpha": (0, float("inf"), False),
     "vmpo.epsilon_temperature": (0, float("inf"), True),
     "vmpo.epsilon_alpha": (0, float("inf"), True),

@@ -14,7 +14,7 @@ from curiax.agent.distributions import distribution_for
 from curiax.agent.networks import embed_action
 from curiax.agent.policy import believe, make_agent
 from curiax.agent.returns import vtrace_returns
-from curiax.agent.vmpo import init_duals, project_duals, vmpo_losses
+from curiax.agent.vmpo import init_duals, project_duals, remember_temperature, vmpo_losses
 from curiax.config import Config
 from curiax.curiosity.base import Curiosity
 from curiax.curiosity.reward import bonus_init, mix
@@ -45,6 +45,7 @@ class Scored(NamedTuple):
     bonus: Any
     returns: Float[Array, "T B"]
     intrinsic: Float[Array, "T B"]
+    temperature: Float[Array, ""]
     metrics: Metrics
 
 
@@ -131,7 +132,7 @@ def learner_learn(
         rest, _ = jax.grad(loss, has_aux=True)(state.params._replace(critic=stepped.critic), scored.error)
         grads = rest._replace(critic=grads.critic)
     new, optimizer_state = descend(config, optimizer, grads, state.optimizer, state.params, state.num_updates)
-    new = new._replace(duals=project_duals(new.duals))
+    new = new._replace(duals=project_duals(remember_temperature(config.vmpo, new.duals, scored.temperature)))
 
     statistics = popart.art(state.popart, scored.returns, trajectory.valid, config.vmpo.popart_step)
     agent = new.agent._replace(value=popart.pop(new.agent.value, state.popart, statistics))
@@ -216,7 +217,7 @@ def learner_loss(
     metrics |= {"entropy": -means["entropy"], "kl": kl}
     errors = {"error": Masked(error, valid)} | curious.diagnostics
     metrics |= step_metrics(trajectory, errors, intrinsic)
-    return total, Scored(error, bonus, returns, intrinsic, jax.lax.stop_gradient(metrics))
+    return total, Scored(error, bonus, returns, intrinsic, policy.temperature, jax.lax.stop_gradient(metrics))
 
 
 def belief_of_heads(config: Config, curiosity: Curiosity, belief: Float[Array, "T1 B D"]) -> Float[Array, "T1 B D"]:

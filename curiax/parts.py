@@ -128,6 +128,10 @@ class VMPOConfig:
     """share of the batch, by advantage, that the policy follows"""
     temperature: float = 0.5
     """η at the start"""
+    temperature_memory: float = 0.0
+    """0: η follows its gradient. Else it is solved for in each batch, and falls no faster than by this factor"""
+    control_variate: bool = False
+    """what the policy loss has of all samples alike is found as an expectation, not from samples: far less noise"""
     alpha: float = 0.5
     """every α at the start"""
     epsilon_temperature: float = 0.01

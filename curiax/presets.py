@@ -27,7 +27,8 @@ ATARI_PAPER = replace(
 )
 
 # Someone's own environment pays, rarely, and its steps are dear: two gradient steps from each batch, statistics that
-# follow soon, and a policy that may make the beliefs hold what it needs.
+# remember the last success until the next, and a policy that follows all of a batch, success or not, by how much better
+# than expected it went, and hardly moves where nothing did (docs/gymnasium.md).
 GYM_LAPTOP = replace(
     LAPTOP,
     reward="mixed",
@@ -38,17 +39,21 @@ GYM_LAPTOP = replace(
     checkpoint_every=200,
     learning_rate=1e-3,
     network=replace(LAPTOP.network, encoder_hidden=(64,), encoder_speed=1.0, patch=4, channels=(16, 32)),
-    bonus=replace(LAPTOP.bonus, decay=0.9, intrinsic_weight=0.1),
+    bonus=replace(LAPTOP.bonus, decay=0.999, intrinsic_weight=0.01),
     vmpo=replace(
         LAPTOP.vmpo,
         train_beliefs=True,
         target_period=4,
-        temperature=0.1,
-        epsilon_temperature=0.1,
-        alpha=0.3,
-        epsilon_alpha=0.03,
-        entropy_weight=0.01,
-        popart_step=0.1,
+        top_fraction=1.0,
+        temperature=0.05,
+        temperature_memory=0.99,
+        control_variate=True,
+        epsilon_temperature=1.0,
+        alpha=0.1,
+        epsilon_alpha=0.02,
+        value_weight=0.25,
+        entropy_weight=0.004,
+        popart_step=0.003,
     ),
 )
 

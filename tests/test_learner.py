@@ -373,3 +373,13 @@ def test_termination_has_discount_zero_and_truncation_bootstraps_from_the_final_
     _, returns, intrinsic, value = evaluate_paid(ERROR)
     np.testing.assert_allclose(returns[1, 0], 0.5 * intrinsic[1, 0], rtol=1e-5)
     np.testing.assert_allclose(returns[1, 1], 0.5 * intrinsic[1, 1] + 0.5 * value[2, 1], rtol=1e-5)
+
+
+def test_a_solved_temperature_is_remembered_and_a_learned_one_moves_by_its_gradient():
+    solved = replace(CONFIG, vmpo=replace(CONFIG.vmpo, temperature_memory=0.9))
+    for config in (solved, CONFIG):
+        state = make_state(config)
+        new, metrics = learn(config, state, TRAJECTORY)
+        used = evaluate(config, state.params, state, TRAJECTORY)[1].temperature
+        np.testing.assert_allclose(metrics["temperature"], new.params.duals["temperature"], rtol=1e-6)
+        assert (config == solved) == bool(np.isclose(new.params.duals["temperature"], used, rtol=1e-5))

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from curiax.agent.vmpo import init_duals, project_duals, vmpo_losses
+from curiax.agent.vmpo import init_duals, project_duals, remember_temperature, solve_temperature, vmpo_losses
 from curiax.config import VMPOConfig
 
 # Two time steps of two trajectories. The better half by advantage is (0, 0) with 1 and (1, 1) with 2.
@@ -140,3 +140,76 @@ def test_duals_are_projected_to_1e_8_and_otherwise_left_alone():
     projected = project_duals({"temperature": jnp.float32(-3.0), "alpha": jnp.float32(0.25)})
     np.testing.assert_allclose(projected["temperature"], 1e-8, rtol=1e-6)
     assert projected["alpha"] == 0.25
+
+
+STANDS_OUT = jnp.arange(128).reshape(16, 8) % 61 == 0  # three of them
+MANY = jax.random.normal(jax.random.key(0), (16, 8)) + jnp.where(STANDS_OUT, 9.0, 0.0)
+SOLVED = dataclasses.replace(CONFIG, temperature_memory=0.9, epsilon_temperature=0.2)
+solve = jax.jit(solve_temperature, static_argnums=0)
+
+
+def kl_from_uniform(advantages, temperature):
+    scaled = np.asarray(advantages, np.float64) / float(temperature)
+    weights = np.exp(scaled - scaled.max()) / np.exp(scaled - scaled.max()).sum()
+    return np.sum(weights * np.log(weights * len(weights)))
+
+
+@pytest.mark.parametrize("top_fraction", [0.5, 1.0])
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
+def test_solved_temperature_meets_the_limit_whatever_the_size_of_advantages(size, top_fraction):
+    config = dataclasses.replace(SOLVED, top_fraction=top_fraction)
+    temperature = solve(config, size * MANY, jnp.ones(MANY.shape, bool))
+    best = np.sort(size * np.ravel(MANY))[-int(128 * top_fraction) :]
+    np.testing.assert_allclose(kl_from_uniform(best, temperature), 0.2, rtol=1e-3)
+
+
+def test_solved_temperature_is_where_the_loss_has_no_slope():
+    config = dataclasses.replace(SOLVED, temperature_memory=0.0)
+    temperature = solve(SOLVED, ADVANTAGE, ALL)
+    gradient, _ = evaluate(config=config, temperature=temperature)[1]
+    np.testing.assert_allclose(gradient["temperature"], 0.0, atol=1e-4)
+
+
+def test_solved_temperature_does_not_see_masked_steps():
+    valid = jnp.ones(MANY.shape, bool).at[0].set(False)
+    other = MANY.at[0].set(100.0)
+    config = dataclasses.replace(SOLVED, top_fraction=1.0)
+    np.testing.assert_allclose(solve(config, other, valid), solve(config, MANY, valid), rtol=1e-6)
+    np.testing.assert_allclose(kl_from_uniform(np.ravel(MANY[1:]), solve(config, MANY, valid)), 0.2, rtol=1e-3)
+
+
+def test_temperature_rises_at_once_and_falls_no_faster_than_it_may():
+    needed = solve(SOLVED, ADVANTAGE, ALL)
+    for old, used in ((0.0, needed), (float(needed), needed), (100.0, 90.0)):
+        losses = compute(SOLVED, duals() | {"temperature": jnp.float32(old)}, LOGITS, ACTING, ACTION, ADVANTAGE, ALL)
+        np.testing.assert_allclose(losses.temperature, used, rtol=1e-6)
+        remembered = remember_temperature(SOLVED, {"temperature": jnp.float32(7.0)}, losses.temperature)
+        np.testing.assert_allclose(remembered["temperature"], used, rtol=1e-6)
+    assert remember_temperature(CONFIG, duals(), jnp.float32(9.0)) == duals()  # there it follows its gradient
+
+
+def test_without_differences_in_advantage_the_control_variate_leaves_the_acting_policy_alone():
+    level = jnp.ones((2, 2))
+    config = dataclasses.replace(CONFIG, top_fraction=1.0)
+    _, plain = evaluate(logits=LOGITS, acting=LOGITS, advantage=level, config=config)[1]
+    assert np.abs(plain).max() > 0.1  # by the samples alone it would move, whatever they are
+    varied = dataclasses.replace(config, control_variate=True)
+    _, gradient = evaluate(logits=LOGITS, acting=LOGITS, advantage=level, config=varied)[1]
+    np.testing.assert_allclose(gradient, np.zeros((2, 2, 2)), atol=1e-6)
+
+
+def test_control_variate_changes_nothing_on_average_over_actions():
+    # Every pair of actions of a uniform acting policy, as often as each other; the policy has moved away from it.
+    actions = jnp.array([[[i, j]] for i in (0, 1) for j in (0, 1)], jnp.int32)
+    logits, acting = jnp.array([[[0.7, -0.2], [0.1, 0.4]]]), jnp.zeros((1, 2, 2))
+    config = dataclasses.replace(CONFIG, top_fraction=1.0)
+
+    def mean_gradient(config):
+        # The advantages are the same for all actions; those that depend on them enter both sides alike.
+        batches = [
+            evaluate(logits, jnp.array([[1.0, 2.0]]), ALL[:1], acting, action, config)[1][1] for action in actions
+        ]
+        return np.mean(batches, axis=0)
+
+    varied = dataclasses.replace(config, control_variate=True)
+    np.testing.assert_allclose(mean_gradient(varied), mean_gradient(config), atol=1e-6)

@@ -3,9 +3,10 @@
 from curiax.studies.analyses import ANALYSES
 from curiax.studies.atari import GAMES
 from curiax.studies.base import Study
+from curiax.studies.gymnasium import DOORKEY
 from curiax.studies.maze import DEMO, MAZE
 
-STUDIES: dict[str, Study] = {"maze": MAZE, "demo": DEMO} | ANALYSES | GAMES
+STUDIES: dict[str, Study] = {"maze": MAZE, "demo": DEMO} | ANALYSES | GAMES | {"doorkey": DOORKEY}
 # Studies that train no agent and have a program of their own.
 MEASURED = {
     "scm": "Table 1 measured: what every method pays for noise and for novelty, where both are known",
