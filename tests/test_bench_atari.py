@@ -18,6 +18,7 @@ from curiax.presets import ATARI_PAPER
 
 RESULT = {"encoder_ms": 100.0, "torch_encoder_ms": 85.0, "encoder_vs_torch": 0.85, "frames": 128}
 RESULT |= {"agent_steps_per_s": 620.0, "in_step_steps_per_s": 500.0, "ahead_vs_in_step": 1.24}
+RESULT |= {"cores": 2, "cores_busy": 1.9, "in_step_cores_busy": 1.5}
 
 
 def shown(result):
@@ -27,9 +28,10 @@ def shown(result):
 
 
 def test_show_says_every_ratio_and_whether_it_reaches_its_bar():
-    encoder, ahead, speed = shown(RESULT).splitlines()
+    encoder, ahead, busy, speed = shown(RESULT).splitlines()
     assert "100 ms, PyTorch 85 ms, 0.85 × its speed  (bar 0.8: reached)" in encoder
     assert "620 agent steps/s, in step 500, 1.24 × as fast  (bar 1.3: missed)" in ahead
+    assert "1.50 of 2 cores are busy in step, 1.90 when collecting ahead" in busy
     assert "620 agent steps/s  (bar 500: reached)" in speed
 
 
@@ -55,6 +57,7 @@ def test_the_command_measures_training_ahead_and_in_step(tmp_path, monkeypatch, 
     result = json.loads((tmp_path / "bench.json").read_text())
     assert result["encoder_ms"] > 0 and result["encoder_vs_torch"] is None
     assert result["ahead_vs_in_step"] == pytest.approx(result["agent_steps_per_s"] / result["in_step_steps_per_s"])
+    assert result["cores_busy"] > 0 and result["in_step_cores_busy"] > 0
     assert "PyTorch is not installed" in capsys.readouterr().out
 
 
