@@ -4,7 +4,8 @@ import numpy as np
 from report_data import config_of, write_run, write_study_json
 
 from curiax.report.read import read_study
-from curiax.report.words import count, enumerate_words, headline, progress, steps, telling_setting
+from curiax.report.subject import GAMES, MAZE
+from curiax.report.words import amount, count, enumerate_words, headline, progress, steps, telling_setting
 
 ROWS = 8
 
@@ -103,3 +104,14 @@ def test_numbers_in_words():
     assert [count(1, "seed"), count(3, "seed"), count(48, "run")] == ["one seed", "three seeds", "48 runs"]
     assert [enumerate_words(["a"]), enumerate_words(["a", "b", "c"])] == ["a", "a, b and c"]
     assert [steps(300_400), steps(999_600), steps(5_000_000)] == ["300 k", "1.0 M", "5.0 M"]
+
+
+def test_small_returns_are_told_to_the_hundredth_and_large_ones_are_not():
+    assert [amount(GAMES, score) for score in (0.0, 0.957, -0.5, 401.4, 3400.2)] == [
+        "0",
+        "0.96",
+        "-0.50",
+        "401",
+        "3,400",
+    ]
+    assert amount(MAZE, 3.57) == "3.6"

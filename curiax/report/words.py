@@ -8,7 +8,7 @@ from curiax import curiosity
 from curiax.envs import maze
 from curiax.report.read import RunData, Study
 from curiax.report.scores import differ, final
-from curiax.report.subject import MAZE, subject_of
+from curiax.report.subject import MAZE, Subject, subject_of
 
 COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 PARTNERS = {"byol-hindsight": "byol-explore"}  # others are NAME+hindsight and NAME
@@ -52,6 +52,12 @@ def count(number: int, what: str) -> str:
 def enumerate_words(words: Sequence[str]) -> str:
     """`a, b and c`."""
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+def amount(subject: Subject, score: float | np.floating) -> str:
+    """A score in a sentence: `3,400` points, but `0.96` of one."""
+    small = subject.digits == 0 and 0 < abs(score) < 10
+    return f"{score:,.{2 if small else subject.digits}f}"
 
 
 def steps(number: int | float) -> str:
@@ -131,7 +137,7 @@ def who_got_further(study: Study, method: str, partner: str, settings: list[str]
     lonely = any(len(study.group(name, side)) < 2 for name in settings for side in (method, partner))
     for name in settings:
         left, right = (scores(study, name, side, score_of(study)) for side in (method, partner))
-        means = " against ".join(f"{np.mean(side):,.{subject.digits}f}" for side in (left, right))
+        means = " against ".join(amount(subject, np.mean(side)) for side in (left, right))
         told[differ(left, right)].append(f"{name} ({means})")
     a, b = method_title(method), method_title(partner)
     parts = []
@@ -179,7 +185,7 @@ def who_reached_what(study: Study) -> str:
     for setting in study.settings:
         values = {method: scores(study, setting, method, score_of(study)) for method in study.methods}
         each = [
-            f"{method_title(method)} {np.mean(seeds):,.{subject.digits}f} ({count(len(seeds), 'seed')})"
+            f"{method_title(method)} {amount(subject, np.mean(seeds))} ({count(len(seeds), 'seed')})"
             for method, seeds in values.items()
             if seeds
         ]
