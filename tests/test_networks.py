@@ -9,14 +9,12 @@ from curiax.agent.gru import GRU
 from curiax.agent.networks import (
     MLP,
     Channel,
-    Convolution,
     GroupNorm,
     ImageEncoder,
     LayerNorm,
     Linear,
     VectorEncoder,
     embed_action,
-    max_pool,
     normalise,
 )
 from curiax.agent.policy import make_encoder
@@ -164,30 +162,6 @@ def test_normalise_golden():
 def test_the_gradient_of_normalise_is_finite_at_zero():
     gradient = jax.jacobian(normalise)(jnp.zeros(3))
     assert np.isfinite(gradient).all()
-
-
-def test_max_pool_is_that_of_xla_for_even_and_odd_lengths():
-    x = normal(np.random.default_rng(0), (2, 6, 7, 3))
-    window = ((0, 0), (1, 0), (1, 1), (0, 0))  # an even length needs no padding at its end
-    expected = jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, (1, 3, 3, 1), (1, 2, 2, 1), window)
-    np.testing.assert_array_equal(max_pool(max_pool(x, axis=1), axis=2), expected)
-
-
-def test_the_gradient_of_max_pool_goes_to_the_largest_neighbour():
-    x = jnp.array([1.0, 5.0, 2.0, 3.0]).reshape(1, 4, 1, 1)  # windows (1, 5) and (5, 2, 3)
-    gradient = jax.grad(lambda x: jnp.sum(max_pool(x, axis=1)))(x)
-    np.testing.assert_array_equal(gradient.ravel(), [0.0, 2.0, 0.0, 0.0])
-
-
-def test_convolution_golden():
-    # Ones everywhere: every pixel becomes the sum of its neighbourhood within the image, plus the bias.
-    convolution = eqx.tree_at(
-        lambda module: (module.weight, module.bias),
-        Convolution(1, 1, jax.random.key(0)),
-        (jnp.ones((3, 3, 1, 1)), jnp.ones(1)),
-    )
-    image = jnp.arange(6, dtype=jnp.float32).reshape(1, 2, 3, 1)
-    np.testing.assert_allclose(convolution(image)[0, :, :, 0], np.array([[8, 15, 12], [8, 15, 12]]) + 1.0)
 
 
 def test_group_norm_is_over_each_whole_image():

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, Shaped
 
-from curiax.agent.convolve import convolve, max_pool
+from curiax.agent.convolve import convolve_and_pool, residual_block, standardise
 
 
 class Linear(eqx.Module):
@@ -125,7 +125,7 @@ class VectorEncoder(eqx.Module):
 
 
 class Convolution(eqx.Module):
-    """3×3, the image zero-padded to keep its size."""
+    """The weights of one of 3×3; `ImageUnit` puts it to use together with what follows."""
 
     weight: Float[Array, "3 3 i o"]
     bias: Float[Array, " o"]
@@ -133,9 +133,6 @@ class Convolution(eqx.Module):
     def __init__(self, num_in: int, num_out: int, key: PRNGKeyArray):
         self.weight = lecun_uniform(key, 9 * num_in, num_out).reshape(3, 3, num_in, num_out)
         self.bias = jnp.zeros(num_out)
-
-    def __call__(self, x: Float[Array, "n h w i"]) -> Float[Array, "n h w o"]:
-        return add_bias(convolve(x, self.weight), self.bias)
 
 
 class GroupNorm(eqx.Module):
@@ -149,10 +146,7 @@ class GroupNorm(eqx.Module):
         self.shift = jnp.zeros(channels)
 
     def __call__(self, x: Float[Array, "n h w c"]) -> Float[Array, "n h w c"]:
-        centred = x - jnp.mean(x, axis=(1, 2, 3), keepdims=True)
-        variance = jnp.mean(jnp.square(centred), axis=(1, 2, 3), keepdims=True)
-        scale = jnp.broadcast_to(self.scale, x.shape)
-        return add_bias(centred * jax.lax.rsqrt(variance + 1e-5) * scale, self.shift)
+        return add_bias(standardise(x) * jnp.broadcast_to(self.scale, x.shape), self.shift)
 
 
 class ImageUnit(eqx.Module):
@@ -170,9 +164,9 @@ class ImageUnit(eqx.Module):
         self.norm = GroupNorm(num_out)
 
     def __call__(self, x: Float[Array, "n h w i"]) -> Float[Array, "n h2 w2 o"]:
-        x = max_pool(max_pool(self.first(x), axis=1), axis=2)
+        x = convolve_and_pool(x, self.first.weight, self.first.bias)
         for one, two in self.blocks:
-            x = x + two(jax.nn.relu(one(jax.nn.relu(x))))
+            x = residual_block(x, one.weight, one.bias, two.weight, two.bias)
         return self.norm(x)
 
 
