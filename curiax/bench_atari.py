@@ -69,8 +69,8 @@ def in_turns(sides: dict[str, Callable[[], Any]]) -> dict[str, float]:
 def jax_gradient(frames: np.ndarray) -> Callable[[], Any]:
     encoder = make_encoder(ATARI_PAPER.network, FRAMES, jax.random.key(0))
     obs = jnp.asarray(frames)
-    gradient = jax.jit(jax.grad(lambda encoder: jnp.sum(jnp.square(encoder(obs)))))
-    return lambda: jax.block_until_ready(gradient(encoder))
+    gradient = jax.jit(jax.grad(lambda encoder, obs: jnp.sum(jnp.square(encoder(obs)))))
+    return lambda: jax.block_until_ready(gradient(encoder, obs))
 
 
 def torch_gradient(frames: np.ndarray) -> Callable[[], Any]:
