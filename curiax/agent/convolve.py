@@ -50,10 +50,8 @@ def _convolve_and_pool_forward(x: Array, weight: Array, bias: Array) -> tuple[Ar
     def part(_: None, images: Array) -> tuple[None, tuple[Array, Array]]:
         return None, pool(convolve(images, weight))
 
-    images = _halves(_parts(x, _num_at_once(x, POOLED_PIXELS)))
-    found = [jax.lax.scan(part, None, half)[1] for (half,) in images]
-    pooled, places = (_whole(jnp.concatenate(halves)) for halves in zip(*found, strict=True))
-    return pooled, (x, weight, places)
+    _, (pooled, places) = jax.lax.scan(part, None, _parts(x, _num_at_once(x, POOLED_PIXELS)))
+    return _whole(pooled), (x, weight, _whole(places))
 
 
 def _convolve_and_pool_backward(saved: tuple[Array, Array, Array], grad: Array) -> tuple[Array, Array, Array]:
@@ -67,9 +65,8 @@ def _convolve_and_pool_backward(saved: tuple[Array, Array, Array], grad: Array) 
 
     num_images = _num_at_once(x, POOLED_PIXELS)
     images = (_parts(x, num_images), _parts(places, num_images), _parts(grad, num_images))
-    found = [jax.lax.scan(part, jnp.zeros_like(weight), half) for half in _halves(*images)]
-    to_weight, to_x = zip(*found, strict=True)
-    return _whole(jnp.concatenate(to_x)), jax.tree.reduce(jnp.add, to_weight), jnp.sum(grad, axis=(0, 1, 2))
+    to_weight, to_x = jax.lax.scan(part, jnp.zeros_like(weight), images)
+    return _whole(to_x), to_weight, jnp.sum(grad, axis=(0, 1, 2))
 
 
 convolve_and_pool.defvjp(_convolve_and_pool_forward, _convolve_and_pool_backward)
@@ -190,9 +187,8 @@ def kernel_gradient(x: Float[Array, "n h w i"], grad: Float[Array, "n h w o"]) -
         cut = (jax.lax.dynamic_slice_in_dim(array, index * num_images, num_images) for array in (x, grad))
         return total + of_few(*cut)
 
-    nothing = jnp.zeros((3, 3, x.shape[-1], grad.shape[-1]), x.dtype)
-    end = x.shape[0] // num_images
-    return jax.lax.fori_loop(0, end // 2, add, nothing) + jax.lax.fori_loop(end // 2, end, add, nothing)
+    total = jnp.zeros((3, 3, x.shape[-1], grad.shape[-1]), x.dtype)
+    return jax.lax.fori_loop(0, x.shape[0] // num_images, add, total)
 
 
 def _kernel_gradient(x: Float[Array, "n h w i"], grad: Float[Array, "n h w o"]) -> Float[Array, "3 3 i o"]:
@@ -286,13 +282,6 @@ def _num_at_once(x: Float[Array, "n h w c"], pixels: int) -> int:
 
 def _parts(x: Array, num_images: int) -> Array:
     return x.reshape(-1, num_images, *x.shape[1:])
-
-
-def _halves(*arrays: Array) -> list[tuple[Array, ...]]:
-    """For two loops: each of them has one core to itself, and XLA runs both at the same time."""
-    middle = arrays[0].shape[0] // 2
-    first, second = tuple(x[:middle] for x in arrays), tuple(x[middle:] for x in arrays)
-    return [first, second] if middle else [second]
 
 
 def _whole(parts: Array) -> Array:

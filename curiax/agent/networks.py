@@ -9,6 +9,8 @@ from jaxtyping import Array, Float, PRNGKeyArray, Shaped
 
 from curiax.agent.convolve import convolve_and_pool, residual_block, standardise
 
+MANY_IMAGES = 64  # to be encoded in two halves; fewer are not worth it
+
 
 class Linear(eqx.Module):
     """x W + b. Kept as [in, out], so that any leading axes go into one matrix product."""
@@ -209,14 +211,20 @@ class ImageEncoder(eqx.Module):
 
     def __call__(self, obs: Shaped[Array, "*batch_obs"]) -> Float[Array, "*batch e"]:
         batch_shape = obs.shape[: obs.ndim - len(self.observation_shape)]
-        x = obs.reshape(-1, *(*self.observation_shape, 1)[:3])
+        images = obs.reshape(-1, *(*self.observation_shape, 1)[:3])
+        middle = images.shape[0] // 2 if images.shape[0] >= MANY_IMAGES else 0
+        # XLA for CPUs runs a loop over images on one core, and two such loops at the same time.
+        features = [self.features(half) for half in (images[:middle], images[middle:]) if half.shape[0]]
+        return self.head(jnp.concatenate(features).reshape(*batch_shape, -1))
+
+    def features(self, images: Shaped[Array, "n h w c"]) -> Float[Array, "n h2 w2 o"]:
         if self.patches is None:
-            x = x.astype(jnp.float32) / self.scale
+            x = images.astype(jnp.float32) / self.scale
         else:
-            x = jax.nn.relu(self.patches(cut(x, self.patch).astype(jnp.float32) / self.scale))
+            x = jax.nn.relu(self.patches(cut(images, self.patch).astype(jnp.float32) / self.scale))
         for unit in self.units:
             x = unit(x)
-        return self.head(jax.nn.relu(x).reshape(*batch_shape, -1))
+        return jax.nn.relu(x)
 
 
 def cut(x: Shaped[Array, "n h w c"], patch: int) -> Shaped[Array, "n h2 w2 d"]:
