@@ -14,7 +14,7 @@ import threading
 import time
 import traceback
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NoReturn, TypeVar
 
 import jax
@@ -28,6 +28,7 @@ from curiax.errors import UserError, first_line
 from curiax.job import JobOptions
 from curiax.polling import let_gloo_give_way
 from curiax.rollout import Actor
+from curiax.streams import STREAMS
 from curiax.types import LearnerState, Trajectory
 from curiax.witness import GO_ON, Witness
 
@@ -47,12 +48,28 @@ def make_mesh(num_devices: int | None, batch_size: int) -> Mesh | None:
         raise UserError(f"--devices {total}: must be a multiple of the number of processes, {num_processes}")
     each = total // num_processes
     if each > here:
-        more = f"a CPU can pose as several: XLA_FLAGS=--xla_force_host_platform_device_count={each}"
-        raise UserError(f"--devices {total}: there are {here * num_processes} ({more})")
+        raise UserError(f"--devices {total}: there are {here * num_processes}")
     if batch_size % total:
         raise UserError(f"--batch-size {batch_size}: must be a multiple of the number of devices, {total}")
     of_process = [[d for d in jax.devices() if d.process_index == process] for process in range(num_processes)]
-    return None if total == 1 else Mesh(np.array([devices[:each] for devices in of_process]).ravel(), ("batch",))
+    return None if total == 1 else Mesh(np.array([devices[:each] for devices in of_process]).ravel(), (STREAMS,))
+
+
+def pose_as(num_devices: int) -> None:
+    """A CPU becomes so many devices, unless JAX has started already or was told otherwise."""
+    if "xla_force_host_platform_device_count" not in os.environ.get("XLA_FLAGS", ""):
+        with contextlib.suppress(RuntimeError):
+            jax.config.update("jax_num_cpu_devices", num_devices)
+
+
+def within(mesh: Mesh | None, function: Callable[..., Tree]) -> Callable[..., Tree]:
+    """The same function, called where what it compiles can see the mesh."""
+
+    def call(*args: Any) -> Tree:
+        with contextlib.nullcontext() if mesh is None else jax.set_mesh(mesh):
+            return function(*args)
+
+    return call
 
 
 def everywhere(mesh: Mesh | None) -> NamedSharding | None:
@@ -61,7 +78,7 @@ def everywhere(mesh: Mesh | None) -> NamedSharding | None:
 
 def split(mesh: Mesh, axis: int) -> NamedSharding:
     """Along the batch, which is this axis of an array."""
-    return NamedSharding(mesh, PartitionSpec(*[None] * axis, "batch"))
+    return NamedSharding(mesh, PartitionSpec(*[None] * axis, STREAMS))
 
 
 def layout(mesh: Mesh | None, state: LearnerState) -> Any:
@@ -148,6 +165,8 @@ def agree(number: int) -> int:
 @contextlib.contextmanager
 def joined(options: JobOptions, config: Config) -> Iterator[Mesh | None]:
     """One process of a job from start to end. However it ends, that is said soon and in one line, in every process."""
+    if options.devices is not None:
+        pose_as(max(options.devices // (options.num_processes or 1), 1))
     if options.coordinator is None:
         yield None if options.devices is None else make_mesh(options.devices, config.batch_size)
         return

@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool, PRNGKeyArray
 from curiax import envs
 from curiax.collect import Collector, found, nothing_found, remember
 from curiax.config import Config
-from curiax.distributed import assemble, everywhere, layout, local, own_key, rank, share, spread
+from curiax.distributed import assemble, everywhere, layout, local, own_key, rank, share, spread, within
 from curiax.envs.base import HostEnvironment, where
 from curiax.envs.craftax import score
 from curiax.errors import EnvironmentFailed, UserError, first_line
@@ -57,10 +57,9 @@ def compiled_intervals(
 ) -> Iterator[tuple[LearnerState, Metrics]]:
     """Environment and learner as one compiled program, over all devices."""
     learner = make_learner(config, envs.make(config.env, config.coin_reward))
-    run_interval = jax.jit(
-        lambda state: interval(learner, config.log_every, state),
-        out_shardings=(layout(mesh, state), everywhere(mesh)),
-    )
+    shardings = (layout(mesh, state), everywhere(mesh))
+    compiled = jax.jit(lambda state: interval(learner, config.log_every, state), out_shardings=shardings)
+    run_interval = within(mesh, compiled)
     while int(state.num_updates) < config.num_updates:
         state, metrics = run_interval(state)
         yield state, metrics
@@ -82,7 +81,7 @@ def host_intervals(config: Config, state: LearnerState, mesh: Mesh | None) -> It
     Batch n is then acted by the policy of before update n − 1: a lag of one batch, and no more. With `config.sync`
     there is none. Episodes start anew with every call: emulators are no part of a state.
     """
-    learn = jax.jit(make_host_learner(config).learn, out_shardings=everywhere(mesh))
+    learn = within(mesh, jax.jit(make_host_learner(config).learn, out_shardings=everywhere(mesh)))
     add_up_all = jax.jit(lambda rows: add_up(jax.tree.map(lambda *values: jnp.stack(values), *rows)))
     begun, end = int(state.num_updates), config.num_updates
     asked, rows = None, []

@@ -10,10 +10,12 @@ import sys
 os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8 --xla_backend_optimization_level=0"  # compiles fast
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from test_train import TINY
 
-from curiax.distributed import make_mesh
+from curiax.agent.networks import ImageEncoder
+from curiax.distributed import everywhere, make_mesh, put, split, within
 from curiax.errors import UserError
 from curiax.train import initial_state, train
 
@@ -35,8 +37,22 @@ def main(out: str, num_updates: str) -> None:
             found |= {f"{name}/params{jax.tree_util.keystr(path)}": np.asarray(leaf) for path, leaf in leaves}
             belief = row.state.stream.belief
         found[f"{num_devices}/shards"] = len({str(shard.index[0]) for shard in belief.addressable_shards})
+        found |= image_gradients(mesh, num_devices)
     found["refused"] = refusal(lambda: make_mesh(3, CONFIG.batch_size))
     np.savez(out, **found)
+
+
+def image_gradients(mesh, num_devices: int) -> dict[str, np.ndarray]:
+    """Of an encoder of images [T, B]; and whether any device was sent those of another's streams."""
+    encoder = ImageEncoder((12, 12), (4,), (), 8, jax.random.key(0), scale=255.0)
+    obs = np.random.default_rng(0).integers(0, 256, (3, 8, 12, 12), np.uint8)
+    if mesh is not None:
+        encoder, obs = jax.tree.map(lambda x: put(np.asarray(x), everywhere(mesh)), encoder), put(obs, split(mesh, 1))
+    gradient = jax.jit(jax.grad(lambda encoder, obs: jnp.sum(jnp.square(encoder(obs)))))
+    compiled = within(mesh, lambda *args: gradient.lower(*args).compile())(encoder, obs)
+    leaves = jax.tree_util.tree_flatten_with_path(compiled(encoder, obs))[0]
+    found = {f"{num_devices}/images{jax.tree_util.keystr(path)}": np.asarray(leaf) for path, leaf in leaves}
+    return found | {f"{num_devices}/sent": "all-gather" in compiled.as_text()}
 
 
 def refusal(function) -> str:

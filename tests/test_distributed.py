@@ -108,9 +108,27 @@ def test_a_batch_that_does_not_divide_is_refused(numbers):
     assert str(numbers["refused"]) == "--batch-size 8: must be a multiple of the number of devices, 3"
 
 
-def test_more_devices_than_there_are_are_refused_with_a_way_out():
-    with pytest.raises(UserError, match=r"--devices 2: there are 1 .*xla_force_host_platform_device_count=2"):
+@pytest.mark.slow
+@pytest.mark.parametrize("num_devices", DEVICES)
+def test_every_device_encodes_the_images_of_its_own_streams_and_the_gradient_is_the_same(numbers, num_devices):
+    leaves = [name for name in numbers if name.startswith("1/images")]
+    assert len(leaves) > 5
+    for name in leaves:
+        assert difference(numbers, num_devices, name.removeprefix("1/")) < 1e-4, name
+    assert not numbers[f"{num_devices}/sent"]
+
+
+def test_more_devices_than_there_are_are_refused():
+    with pytest.raises(UserError, match="--devices 2: there are 1"):
         make_mesh(2, 32)
+
+
+@pytest.mark.slow
+def test_a_cpu_poses_as_as_many_devices_as_are_asked_for(tmp_path):
+    command = [sys.executable, "-m", "curiax.cli", "train", *words(tmp_path / "run", 2, "rnd"), "--devices", "2"]
+    done = subprocess.run(command, env=os.environ | FAST, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "over the last quarter" in done.stdout
 
 
 def test_one_device_needs_no_mesh():

@@ -27,6 +27,7 @@ LAYERS = (
     "job",
     "study_options",
     "spaces",
+    "streams",
     "envs",
     "gym",
     "agent",

@@ -8,8 +8,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, Shaped
 
 from curiax.agent.convolve import convolve_and_pool, residual_block, standardise
+from curiax.agent.convolve_cpu import on_cpu
+from curiax.streams import alone, each_its_own
 
-MANY_IMAGES = 64  # to be encoded in two halves; fewer are not worth it
+MANY_IMAGES = 64  # to be encoded in two halves on a CPU; fewer are not worth it
 
 
 class Linear(eqx.Module):
@@ -210,10 +212,17 @@ class ImageEncoder(eqx.Module):
         self.observation_shape, self.scale, self.patch = observation_shape, scale, patch
 
     def __call__(self, obs: Shaped[Array, "*batch_obs"]) -> Float[Array, "*batch e"]:
+        """The last of the batch axes are the streams: every device encodes the images of its own."""
+        num_batch_axes = obs.ndim - len(self.observation_shape)
+        encode = each_its_own(ImageEncoder.encode, num_batch_axes - 1) if num_batch_axes else ImageEncoder.encode
+        return encode(self, obs)
+
+    def encode(self, obs: Shaped[Array, "*batch_obs"]) -> Float[Array, "*batch e"]:
         batch_shape = obs.shape[: obs.ndim - len(self.observation_shape)]
         images = obs.reshape(-1, *(*self.observation_shape, 1)[:3])
-        middle = images.shape[0] // 2 if images.shape[0] >= MANY_IMAGES else 0
         # XLA for CPUs runs a loop over images on one core, and two such loops at the same time.
+        in_halves = images.shape[0] >= MANY_IMAGES and on_cpu() and alone()
+        middle = images.shape[0] // 2 if in_halves else 0
         features = [self.features(half) for half in (images[:middle], images[middle:]) if half.shape[0]]
         return self.head(jnp.concatenate(features).reshape(*batch_shape, -1))
 
