@@ -1,11 +1,10 @@
 """`curiax bench atari`: three ratios of this machine, each from one run, both sides taking turns.
 
 The gradient of the paper's image encoder beside PyTorch's; training that collects while it learns beside training in
-step; and the agent steps per second of a laptop's BYOL-Explore.
+step, and beside what all cores could make of the work of one; the agent steps per second of a laptop's BYOL-Explore.
 """
 
 import json
-import os
 import statistics
 import time
 from collections.abc import Callable
@@ -16,43 +15,59 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import Mesh
 from rich.console import Console
 
 from curiax.agent.policy import make_encoder
 from curiax.config import Config
+from curiax.distributed import everywhere, make_mesh, pose_as, put, split, within
+from curiax.envs import make_host
+from curiax.errors import UserError
 from curiax.presets import ATARI_LAPTOP, ATARI_PAPER
+from curiax.program import Stop
+from curiax.studies.launch import available_cores
+from curiax.studies.measure import measure
 from curiax.train import train
 from curiax.types import EnvSpec
 
 FRAMES = EnvSpec("frames", observation_shape=(84, 84), num_actions=1, time_limit=1, observation_scale=255.0)
 NUM_FRAMES = 128
-TURNS = 7  # of both encoders
+TURNS = 9  # of all encoders
 ROUNDS = 3  # of training ahead and in step
+ROWS = 4  # of metrics in a round
 BARS = {"encoder_vs_torch": 0.8, "ahead_vs_in_step": 1.3, "agent_steps_per_s": 500.0}
-LEARNING = replace(ATARI_LAPTOP, env="atari/bank_heist", curiosity="byol-explore", log_every=4)
+LEARNING = replace(ATARI_LAPTOP, env="atari/bank_heist", curiosity="byol-explore", log_every=5)
 
 
 def bench_atari(console: Console, path: Path | None) -> dict[str, Any]:
     """Prints the ratios; writes them as JSON too if asked."""
-    result: dict[str, Any] = {"cores": len(os.sched_getaffinity(0)), "frames": NUM_FRAMES, "bars": BARS}
-    result |= encoder_ratio()
+    make_host(LEARNING, 1, 0).close()  # what is missing is said before minutes have passed
+    if path is not None and not path.parent.is_dir():
+        raise UserError(f"--json {path}: there is no directory {path.parent}")
+    cores = available_cores()
+    pose_as(len(cores))
+    result: dict[str, Any] = {"cores": len(cores), "frames": NUM_FRAMES, "bars": BARS}
+    result |= encoder_ratio(make_mesh(min(len(cores), jax.local_device_count()), NUM_FRAMES))
+    show_encoder(console, result)
     result |= training_ratio(LEARNING)
-    show(console, result)
+    result |= on_one_core(LEARNING, cores)
+    show_training(console, result)
     if path is not None:
         path.write_text(json.dumps(result, indent=2) + "\n")
     return result
 
 
-def encoder_ratio() -> dict[str, float | None]:
-    """Milliseconds of the gradient of Σ ω(o)² in all weights; PyTorch's are None where it is not installed."""
+def encoder_ratio(mesh: Mesh | None) -> dict[str, float | None]:
+    """Milliseconds of the gradient of Σ ω(o)² in all weights: by one device, with a device for every core, and by
+    PyTorch on all cores, None where it is not installed."""
     frames = np.random.default_rng(0).integers(0, 256, (NUM_FRAMES, *FRAMES.observation_shape), np.uint8)
-    sides = {"encoder_ms": jax_gradient(frames)}
+    sides = {"one_device_ms": jax_gradient(frames, None), "encoder_ms": jax_gradient(frames, mesh)}
     try:
         sides["torch_encoder_ms"] = torch_gradient(frames)
     except ImportError:
-        return {"encoder_ms": in_turns(sides)["encoder_ms"], "torch_encoder_ms": None, "encoder_vs_torch": None}
-    seconds = in_turns(sides)
-    return {**seconds, "encoder_vs_torch": seconds["torch_encoder_ms"] / seconds["encoder_ms"]}
+        return {**in_turns(sides), "torch_encoder_ms": None, "encoder_vs_torch": None}
+    taken = in_turns(sides)
+    return {**taken, "encoder_vs_torch": taken["torch_encoder_ms"] / taken["encoder_ms"]}
 
 
 def in_turns(sides: dict[str, Callable[[], Any]]) -> dict[str, float]:
@@ -66,10 +81,13 @@ def in_turns(sides: dict[str, Callable[[], Any]]) -> dict[str, float]:
     return {name: 1e3 * statistics.median(seconds[1:]) for name, seconds in taken.items()}
 
 
-def jax_gradient(frames: np.ndarray) -> Callable[[], Any]:
-    encoder = make_encoder(ATARI_PAPER.network, FRAMES, jax.random.key(0))
-    obs = jnp.asarray(frames)
-    gradient = jax.jit(jax.grad(lambda encoder, obs: jnp.sum(jnp.square(encoder(obs)))))
+def jax_gradient(frames: np.ndarray, mesh: Mesh | None) -> Callable[[], Any]:
+    """As `curiax train --devices N` finds it: the frames are split among the devices of the mesh."""
+    encoder, obs = make_encoder(ATARI_PAPER.network, FRAMES, jax.random.key(0)), jnp.asarray(frames)
+    if mesh is not None:
+        whole = everywhere(mesh)
+        encoder, obs = jax.tree.map(lambda x: put(np.asarray(x), whole), encoder), put(frames, split(mesh, 0))
+    gradient = within(mesh, jax.jit(jax.grad(lambda encoder, obs: jnp.sum(jnp.square(encoder(obs))))))
     return lambda: jax.block_until_ready(gradient(encoder, obs))
 
 
@@ -112,20 +130,16 @@ def torch_encoder(torch: Any) -> tuple[Any, Callable[[Any], Any]]:
     return layers, encode
 
 
-def training_ratio(config: Config) -> dict[str, float]:
-    """Agent steps per second, collecting ahead and in step, end to end: medians of rounds that both take turns in.
-
-    Work is not made less by doing it at the same time: two cores of which in step 1.6 are busy can gain 2/1.6 = 1.25.
-    """
-    rates: dict[bool, list[Rate]] = {False: [], True: []}
-    for _ in range(ROUNDS):
-        for sync, found in rates.items():
-            found.append(training_rate(replace(config, sync=sync)))
-    ahead, in_step = (Rate(*map(statistics.median, zip(*rates[sync], strict=True))) for sync in (False, True))
+def training_ratio(config: Config) -> dict[str, Any]:
+    """Agent steps per second, collecting ahead and in step, end to end, in rounds that both take turns in."""
+    rounds = [[training_rate(replace(config, sync=sync)) for sync in (False, True)] for _ in range(ROUNDS)]
+    ahead, in_step = (Rate(*map(statistics.median, zip(*rates, strict=True))) for rates in zip(*rounds, strict=True))
+    ratios = [ahead.steps_per_s / in_step.steps_per_s for ahead, in_step in rounds]
     return {
         "agent_steps_per_s": ahead.steps_per_s,
         "in_step_steps_per_s": in_step.steps_per_s,
-        "ahead_vs_in_step": ahead.steps_per_s / in_step.steps_per_s,
+        "ahead_vs_in_step": statistics.median(ratios),
+        "ahead_vs_in_step_rounds": ratios,
         "cores_busy": ahead.cores_busy,
         "in_step_cores_busy": in_step.cores_busy,
     }
@@ -137,33 +151,53 @@ class Rate(NamedTuple):
 
 
 def training_rate(config: Config) -> Rate:
-    """Of the second row of metrics; the first one compiles."""
+    """Of all rows of metrics but the first, which compiles."""
     rows = train(config)
     next(rows)
     start, busy = time.perf_counter(), time.process_time()
-    jax.block_until_ready(next(rows).state.params)
+    for _ in range(ROWS):
+        jax.block_until_ready(next(rows).state.params)
     seconds, busy = time.perf_counter() - start, time.process_time() - busy
     rows.close()  # pyright: ignore[reportAttributeAccessIssue] — a generator
-    return Rate(config.log_every * config.steps_per_update / seconds, busy / seconds)
+    return Rate(ROWS * config.log_every * config.steps_per_update / seconds, busy / seconds)
 
 
-def show(console: Console, result: dict[str, Any]) -> None:
-    def tell(name: str, text: str) -> None:
-        reached = "reached" if result[name] >= BARS[name] else "missed"
-        console.print(f"{text}  (bar {BARS[name]:g}: {reached})", highlight=False, markup=False)
+def on_one_core(config: Config, cores: list[int]) -> dict[str, float | None]:
+    """The same work by a process that has one core, where nothing can wait for anything; all cores can make so many
+    times as many steps, and no more: work is not made less by doing it at the same time."""
+    speeds = measure({"alone": replace(config, log_every=2 * config.log_every)}, cores[:1], Stop())
+    if "alone" not in speeds:
+        return {"one_core_steps_per_s": None}
+    return {"one_core_steps_per_s": speeds["alone"].steps_per_second}
 
+
+def tell(console: Console, result: dict[str, Any], name: str, text: str) -> None:
+    reached = "reached" if result[name] >= BARS[name] else "missed"
+    console.print(f"{text}  (bar {BARS[name]:g}: {reached})", highlight=False, markup=False)
+
+
+def show_encoder(console: Console, result: dict[str, Any]) -> None:
+    ours = f"{result['encoder_ms']:,.0f} ms with a device for each core, {result['one_device_ms']:,.0f} ms with one"
+    text = f"gradient of the paper's encoder, {result['frames']} frames: {ours}"
     if result["encoder_vs_torch"] is None:
+        console.print(text, highlight=False, markup=False)
         console.print("PyTorch is not installed: the encoder is not compared (pip install torch==2.13.0)", markup=False)
-    else:
-        speeds = f"{result['encoder_ms']:,.0f} ms, PyTorch {result['torch_encoder_ms']:,.0f} ms"
-        frames = f"gradient of the paper's encoder, {result['frames']} frames: {speeds}"
-        tell("encoder_vs_torch", f"{frames}, {result['encoder_vs_torch']:.2f} × its speed")
-    ahead, in_step = result["agent_steps_per_s"], result["in_step_steps_per_s"]
-    tell(
-        "ahead_vs_in_step",
-        f"collecting while learning: {ahead:,.0f} agent steps/s, in step {in_step:,.0f}, "
-        f"{result['ahead_vs_in_step']:.2f} × as fast",
-    )
+        return
+    speed = f"PyTorch {result['torch_encoder_ms']:,.0f} ms, {result['encoder_vs_torch']:.2f} × its speed"
+    tell(console, result, "encoder_vs_torch", f"{text}; {speed}")
+
+
+def show_training(console: Console, result: dict[str, Any]) -> None:
+    ahead, in_step, alone = (result[f"{who}_steps_per_s"] for who in ("agent", "in_step", "one_core"))
+    text = f"collecting while learning: {ahead:,.0f} agent steps/s, in step {in_step:,.0f}"
+    tell(console, result, "ahead_vs_in_step", f"{text}, {result['ahead_vs_in_step']:.2f} × as fast")
+    if alone is not None:
+        most = result["cores"] * alone
+        shares = f"ahead makes {ahead / most:.0%} of that, in step {in_step / most:.0%}"
+        could = f"more than {most / in_step:.2f} × cannot be gained"
+        text = f"one core by itself: {alone:,.0f} agent steps/s, so {result['cores']} could make {most:,.0f}"
+        console.print(f"{text}; {shares}: {could}", highlight=False, markup=False)
     busy = f"{result['in_step_cores_busy']:.2f} of {result['cores']} cores are busy in step"
     console.print(f"{busy}, {result['cores_busy']:.2f} when collecting ahead", highlight=False, markup=False)
-    tell("agent_steps_per_s", f"laptop byol-explore, 84×84 frames, end to end: {ahead:,.0f} agent steps/s")
+    text = f"laptop byol-explore, 84×84 frames, end to end: {ahead:,.0f} agent steps/s"
+    tell(console, result, "agent_steps_per_s", text)

@@ -6,6 +6,8 @@ import io
 import json
 
 import jax
+import jax.numpy as jnp
+import numpy as np
 import pytest
 from host_maze import HOST, on_host
 from rich.console import Console
@@ -13,30 +15,54 @@ from test_train import TINY
 
 from curiax import bench_atari, envs
 from curiax.agent.policy import make_encoder
+from curiax.bench_atari import Rate
 from curiax.cli import main
 from curiax.presets import ATARI_PAPER
+from curiax.studies.progress import Speed
 
-RESULT = {"encoder_ms": 100.0, "torch_encoder_ms": 85.0, "encoder_vs_torch": 0.85, "frames": 128}
+RESULT = {"encoder_ms": 100.0, "one_device_ms": 120.0, "torch_encoder_ms": 85.0, "encoder_vs_torch": 0.85}
 RESULT |= {"agent_steps_per_s": 620.0, "in_step_steps_per_s": 500.0, "ahead_vs_in_step": 1.24}
-RESULT |= {"cores": 2, "cores_busy": 1.9, "in_step_cores_busy": 1.5}
+RESULT |= {"cores": 2, "cores_busy": 1.9, "in_step_cores_busy": 1.5, "frames": 128, "one_core_steps_per_s": 320.0}
 
 
 def shown(result):
-    console = Console(file=io.StringIO(), width=200)
-    bench_atari.show(console, result)
+    console = Console(file=io.StringIO(), width=200, soft_wrap=True)
+    bench_atari.show_encoder(console, result)
+    bench_atari.show_training(console, result)
     return console.file.getvalue()
 
 
 def test_show_says_every_ratio_and_whether_it_reaches_its_bar():
-    encoder, ahead, busy, speed = shown(RESULT).splitlines()
-    assert "100 ms, PyTorch 85 ms, 0.85 × its speed  (bar 0.8: reached)" in encoder
+    encoder, ahead, most, busy, speed = shown(RESULT).splitlines()
+    assert "100 ms with a device for each core, 120 ms with one" in encoder
+    assert "PyTorch 85 ms, 0.85 × its speed  (bar 0.8: reached)" in encoder
     assert "620 agent steps/s, in step 500, 1.24 × as fast  (bar 1.3: missed)" in ahead
+    assert "320 agent steps/s, so 2 could make 640; ahead makes 97% of that, in step 78%" in most
+    assert "more than 1.28 × cannot be gained" in most
     assert "1.50 of 2 cores are busy in step, 1.90 when collecting ahead" in busy
     assert "620 agent steps/s  (bar 500: reached)" in speed
 
 
 def test_without_pytorch_the_comparison_is_left_out_and_said():
     assert "PyTorch is not installed" in shown(RESULT | {"encoder_vs_torch": None, "torch_encoder_ms": None})
+
+
+def test_where_one_core_was_not_measured_nothing_is_said_of_it():
+    assert "one core" not in shown(RESULT | {"one_core_steps_per_s": None})
+
+
+def test_a_result_that_could_not_be_written_is_refused_at_once(tmp_path, capsys):
+    assert main(["bench", "atari", "--json", str(tmp_path / "none" / "bench.json")]) == 2
+    assert "there is no directory" in capsys.readouterr().err
+
+
+def test_each_round_is_compared_with_itself(monkeypatch):
+    """Of a machine that is twice as slow in one round, the ratio is the same."""
+    rates = iter([Rate(30, 2), Rate(20, 1), Rate(15, 2), Rate(10, 1), Rate(33, 2), Rate(30, 1)])
+    monkeypatch.setattr(bench_atari, "training_rate", lambda config: next(rates))
+    result = bench_atari.training_ratio(bench_atari.LEARNING)
+    assert result["ahead_vs_in_step"] == 1.5 and result["ahead_vs_in_step_rounds"] == [1.5, 1.5, 1.1]
+    assert (result["agent_steps_per_s"], result["in_step_steps_per_s"]) == (30, 20)
 
 
 @pytest.mark.slow
@@ -51,19 +77,35 @@ def test_the_command_measures_training_ahead_and_in_step(tmp_path, monkeypatch, 
     monkeypatch.setattr(builtins, "__import__", no_torch)
     monkeypatch.setitem(envs.HOSTS, "host", HOST)
     config = dataclasses.replace(on_host(TINY), curiosity="byol-explore", log_every=1)
-    for name, value in {"LEARNING": config, "ROUNDS": 1, "TURNS": 1, "NUM_FRAMES": 1}.items():
+    for name, value in {"LEARNING": config, "ROUNDS": 1, "ROWS": 1, "TURNS": 1, "NUM_FRAMES": 1}.items():
         monkeypatch.setattr(bench_atari, name, value)
+    monkeypatch.setattr(bench_atari, "measure", lambda configs, cores, stop: {"alone": Speed(300.0, 1.0)})
     assert main(["bench", "atari", "--json", str(tmp_path / "bench.json")]) == 0
     result = json.loads((tmp_path / "bench.json").read_text())
     assert result["encoder_ms"] > 0 and result["encoder_vs_torch"] is None
-    assert result["ahead_vs_in_step"] == pytest.approx(result["agent_steps_per_s"] / result["in_step_steps_per_s"])
+    assert result["agent_steps_per_s"] > 0 and result["one_core_steps_per_s"] == 300
     assert result["cores_busy"] > 0 and result["in_step_cores_busy"] > 0
     assert "PyTorch is not installed" in capsys.readouterr().out
 
 
-def test_pytorchs_encoder_has_the_same_layers():
+def test_pytorchs_encoder_is_the_same_function_with_the_same_gradient():
     torch = pytest.importorskip("torch")
     layers, encode = bench_atari.torch_encoder(torch)
     ours = make_encoder(ATARI_PAPER.network, bench_atari.FRAMES, jax.random.key(0))
-    assert sum(p.numel() for p in layers.parameters()) == sum(leaf.size for leaf in jax.tree.leaves(ours))
-    assert encode(torch.zeros(2, 1, 84, 84)).shape == (2, 512)
+    *units, head = layers
+    for theirs, unit in zip(units, ours.units, strict=True):
+        convolutions = [unit.first, *(convolution for block in unit.blocks for convolution in block)]
+        for layer, convolution in zip(theirs[:-1], convolutions, strict=True):
+            layer.weight.data = torch.from_numpy(np.array(convolution.weight.transpose(3, 2, 0, 1)))
+            layer.bias.data.zero_()
+    side = 11 * 11  # they flatten channels first
+    weight = np.array(ours.head.layers[0].weight).reshape(side, -1, 512).swapaxes(0, 1).reshape(-1, 512)
+    head.weight.data, head.bias.data = torch.from_numpy(weight.T.copy()), torch.zeros(512)
+    frames = np.random.default_rng(0).integers(0, 256, (2, 84, 84), np.uint8)
+
+    found = encode(torch.from_numpy(frames)[:, None].float() / 255)
+    np.testing.assert_allclose(found.detach().numpy(), ours(jnp.asarray(frames)), rtol=1e-3, atol=1e-4)
+    found.square().sum().backward()
+    gradient = jax.jit(jax.grad(lambda ours: jnp.sum(jnp.square(ours(jnp.asarray(frames))))))(ours)
+    theirs, mine = units[0][0].weight.grad.numpy(), np.array(gradient.units[0].first.weight.transpose(3, 2, 0, 1))
+    np.testing.assert_allclose(theirs, mine, rtol=1e-2, atol=1e-3 * np.abs(mine).max())

@@ -99,6 +99,7 @@ def test_a_large_update_is_measured_on_shorter_unrolls_of_the_same_batch(tmp_pat
     assert shortened(wide).unroll == wide.world.horizon  # no unroll is shorter than the horizon
     words = measurement("name", tmp_path, dataclasses.replace(ATARI_PAPER, env="atari/hero")).words
     assert words[words.index("--env-steps") + 1] == str(2 * 32 * 8)
+    assert "--sync" in words  # collecting counts
 
 
 @pytest.mark.parametrize(("number", "text"), [(640, "640"), (3200, "3.2 k"), (2.0e6, "2.0 M"), (12.288e9, "12.3 G")])

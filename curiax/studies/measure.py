@@ -45,10 +45,14 @@ def measure(configs: Mapping[str, Config], cores: Sequence[int], stop: Stop) -> 
 
 
 def measurement(name: str, directory: Path, config: Config) -> Task:
-    """A run of a few rows; what it compiles the study's own runs find in the cache, unless their updates are large."""
+    """A run of a few rows; what it compiles the study's own runs find in the cache, unless their updates are large.
+
+    In step: a batch collected before the clock starts would not count, and on one core nothing else is gained.
+    """
     short = shortened(config)
     num_rows = MEASURED_ROWS if short == config else 2
-    short = dataclasses.replace(short, env_steps=num_rows * short.log_every * short.steps_per_update)
+    num_steps = num_rows * short.log_every * short.steps_per_update
+    short = dataclasses.replace(short, env_steps=num_steps, sync=True)
     return training(name, directory, short)
 
 
