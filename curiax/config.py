@@ -192,6 +192,7 @@ def validate(config: Config) -> Config:
             raise UserError(f"--{name}: there must be at least one layer")
     if not 1 <= config.world.horizon <= config.unroll:
         raise UserError(f"--world.horizon {config.world.horizon}: must be from 1 to the unroll, {config.unroll}")
+    refuse_options_of_games(config)
     if "hindsight" in config.curiosity and config.batch_size < 2:
         raise UserError("--batch-size 1: hindsight contrasts trajectories with each other and needs at least 2")
     if config.world.hindsight == "innovation" and config.world.open_routes:
@@ -201,6 +202,16 @@ def validate(config: Config) -> Config:
     if config.bonus.include_invariance and config.world.contrast_share < 1:
         raise UserError("--bonus.include-invariance: every step must be contrasted; set --world.contrast-share 1")
     return config
+
+
+def refuse_options_of_games(config: Config) -> None:
+    """Outside of Atari nothing reads them."""
+    if config.env.startswith("atari/"):
+        return
+    for name, usual in dataclasses.asdict(AtariOptions()).items():
+        if (value := getattr(config.atari, name)) != usual:
+            flag = f"--atari.{name.replace('_', '-')}"
+            raise UserError(f"{flag} {value}: is for Atari, and {config.env} is not a game of Atari")
 
 
 def get(config: Any, name: str) -> Any:

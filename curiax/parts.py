@@ -163,7 +163,7 @@ class AtariOptions:
     noise: Annotated[Literal["none", "persistive", "patches"], tyro.conf.arg(aliases=["--noise"])] = "none"
     """noise laid over the frames: a random walk of every pixel, or a strip of patches, both driven by the actions"""
     noops: int = 30
-    """an episode begins with up to so many no-ops"""
+    """an episode begins with up to so many no-ops; EnvPool plays one at least"""
     frame_limit: int = 108_000
     """frames of an episode, four to an agent step; then it is truncated"""
     full_actions: bool = False

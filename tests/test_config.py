@@ -145,7 +145,8 @@ def test_a_value_outside_its_range_is_refused_by_name_value_and_what_is_allowed(
 
 @pytest.mark.parametrize(("name", "value"), [(name, value) for name in RANGES for value in ends(name)])
 def test_the_ends_of_a_range_are_allowed(name, value):
-    config = dataclasses.replace(LAPTOP, curiosity="byol-explore")  # hindsight needs a batch of two
+    env = "atari/hero" if name.startswith("atari.") else LAPTOP.env
+    config = dataclasses.replace(LAPTOP, env=env, curiosity="byol-explore")  # hindsight needs a batch of two
     validate(with_value(with_value(config, "world.horizon", 1), name, value))
 
 
@@ -173,6 +174,18 @@ def test_the_horizon_is_at_least_one_and_at_most_the_unroll(horizon):
     with pytest.raises(UserError, match=f"--world.horizon {horizon}: must be from 1 to the unroll, 32"):
         validate(with_value(LAPTOP, "world.horizon", horizon))
     validate(with_value(LAPTOP, "world.horizon", 32))
+
+
+@pytest.mark.parametrize("env", ["maze/random", "gym/CartPole-v1", "craftax/symbolic"])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("sticky", 0.1), ("noise", "patches"), ("noops", 0), ("frame_limit", 400), ("full_actions", True)],
+)
+def test_what_is_for_atari_is_refused_elsewhere(env, name, value):
+    config = with_value(LAPTOP, f"atari.{name}", value)
+    with pytest.raises(UserError, match=f"{flag('atari.' + name)} {value}: .* {env} is not a game of Atari"):
+        validate(dataclasses.replace(config, env=env))
+    validate(dataclasses.replace(config, env="atari/hero"))
 
 
 @pytest.mark.parametrize("curiosity", ["byol-hindsight", "icm+hindsight"])
@@ -248,6 +261,8 @@ MISTAKES = {
     "unknown command": ("trian", "trian", "Did you mean train?", "list"),
     "unknown list": ("list method", "method", "Did you mean methods?", "envs"),
     "nothing to list": ("list", "envs, methods or studies"),
+    "sticky maze": ("train maze/random --sticky 0.1", "--atari.sticky 0.1", "maze/random is not a game of Atari"),
+    "noisy study": ("study maze --noise patches", "--atari.noise patches", "is not a game of Atari"),
     "unknown maze": ("play maze/brown", "maze/brown", "Did you mean maze/brownian?"),
 }
 
@@ -270,9 +285,9 @@ def test_a_mistake_is_one_clear_line_and_exit_code_2(mistake, tmp_path, monkeypa
     [
         ("", ["curiax train ENV", "curiax list"]),
         ("--help", ["curiax train ENV", "curiax list"]),
-        ("list envs", ["maze/baseline", "maze/brownian", "maze/random", "maze/on-demand"]),
+        ("list envs", ["maze/baseline", "maze/brownian", "maze/random", "maze/on-demand", "atari/GAME", "gym/ID"]),
         ("list methods", ["byol-explore", "byol-hindsight", "icm+hindsight", "ama", "(Kim 2019)", "dynamics-", "✗"]),
-        ("train --help", ["--curiosity", "--world.latent", "--vmpo.discount", "--run-dir", "--fresh"]),
+        ("train --help", ["--curiosity", "--world.latent", "--vmpo.discount", "--run-dir", "--fresh", "one at least"]),
     ],
 )
 def test_help_and_lists_say_what_there_is(command, words, capsys):

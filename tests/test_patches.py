@@ -1,7 +1,9 @@
 """The study of patches: windows stay inside episodes, the functions see what they may, the table adds up."""
 
+import csv
 import dataclasses
 import json
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -10,6 +12,7 @@ import pytest
 from rich.console import Console
 
 from curiax.cli import main
+from curiax.config import get
 from curiax.curiosity.base import squared_distance
 from curiax.curiosity.hindsight import hindsight
 from curiax.envs.noise import patch_greys
@@ -28,6 +31,7 @@ SMALL = dataclasses.replace(
     network=dataclasses.replace(study.CONFIG.network, encoder_hidden=(), embedding=16, action_embedding=4),
     world=dataclasses.replace(study.CONFIG.world, hidden=(32,), latent=4, noise=4),
 )
+ROOT = Path(__file__).parents[1]
 FEW = Amount(emulators=8, held_out=2, steps=200, updates=600, readout_updates=300)
 QUICK = {"xla_backend_optimization_level": 0}  # compiling these programs is what costs, not running them
 for module, name, static in (
@@ -131,6 +135,30 @@ def test_learning_finds_the_noise_and_leaves_the_rest_to_the_predictor(made_up):
     assert set(np.asarray(result.before).reshape(-1, 72).max(axis=1)) == {200}
 
 
+def committed():
+    """The table that the docs show."""
+    with (ROOT / "results/patches/table.csv").open() as file:
+        return {row["function"]: (float(row["strip_error"]), float(row["rest_error"])) for row in csv.DictReader(file)}
+
+
+def test_the_committed_table_has_the_five_functions_and_reaches_what_was_asked_of_it():
+    table = committed()
+    assert tuple(table) == FUNCTIONS
+    strip, rest = ({name: errors[part] for name, errors in table.items()} for part in (0, 1))
+    assert strip["prediction"] >= 5 * strip["reconstruction"]
+    assert rest["hindsight-only"] >= 3 * rest["reconstruction"]
+    assert strip["hindsight-and-action"] <= 2 * strip["reconstruction"]
+
+
+@pytest.mark.parametrize("page", ["docs/atari.md", "results/patches/README.md"])
+def test_the_pages_tell_the_numbers_of_the_committed_table(page):
+    table, words = committed(), " ".join((ROOT / page).read_text().split())
+    strip, rest = (table["prediction"][0] / table["reconstruction"][0], table["hindsight-only"][1])
+    assert f"prediction errs {strip:.0f} times as much" in words
+    assert f"{rest / table['reconstruction'][1]:.1f} times as much" in words
+    assert f"{table['hindsight-and-action'][0] / table['reconstruction'][0]:.1f} times" in words
+
+
 def test_two_guesses_that_nobody_learns_stand_beside_the_table(made_up):
     rows = made_up.ready[:4]
     target = made_up.frames[rows + 8].reshape(4, 72).astype(np.float32)
@@ -181,6 +209,14 @@ def test_the_strip_of_a_recorded_frame_tells_the_action_before_it():
         (["--curiosity", "rnd"], "noise and method are the study's"),
         (["--seeds", "0", "1"], "give one seed"),
         (["--jobs", "2"], "one process"),
+        (["--env-steps", "1000"], "--env-steps: the study patches does not read it; what can be set: the game, --seed"),
+        (["--unroll", "64"], "--unroll: the study patches does not read it"),
+        (["--preset", "paper"], "--preset: the study patches does not read it"),
+        (["--world.updates", "alternating"], "--world.updates: the study patches does not read it"),
+        (["--world.horizon", "2"], "--world.horizon: the study patches does not read it"),
+        (["--bonus.include-invariance"], "--bonus.include-invariance: the study patches does not read it"),
+        (["--vmpo.discount", "0.9"], "--world.{hidden,layer-norm,"),
+        (["--batch-size", "9000"], "--batch-size 9000: no more than 7,968 transitions are held out"),
     ],
 )
 def test_a_mistake_is_one_clear_line(words, message, tmp_path, capsys, monkeypatch):
@@ -189,6 +225,25 @@ def test_a_mistake_is_one_clear_line(words, message, tmp_path, capsys, monkeypat
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1) and message in err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_the_study_reads_can_be_set(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    words = "atari/hero --seed 3 --batch-size 64 --learning-rate 0.002 --sticky 0.1 --atari.full-actions "
+    words += "--network.encoder-hidden 64 --network.encoder-speed 0.5 --world.latent 8 --world.warm-up 100 --dry-run"
+    assert main(["study", "patches", *words.split()]) == 0
+
+
+def test_a_field_that_is_said_to_be_read_is_a_field():
+    for group, names in patches_run.READ.items():
+        assert all(get(study.CONFIG, group + name) is not None for name in names)
+
+
+def test_a_batch_larger_than_what_is_held_out_is_refused_before_anything_is_learned(made_up):
+    _, held_out = study.split(made_up, FEW.held_out)
+    config = dataclasses.replace(SMALL, batch_size=len(held_out) + 1)
+    with pytest.raises(UserError, match=f"--batch-size .* no more than {len(held_out)} transitions"):
+        patches_run.study(config, FEW, made_up, print)
 
 
 def test_a_dry_run_says_what_would_be_done_and_writes_nothing(tmp_path, capsys, monkeypatch):

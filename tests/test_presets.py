@@ -9,6 +9,7 @@ import pytest
 from curiax.agent.networks import ImageEncoder, cut
 from curiax.cli import parse_train
 from curiax.config import LAPTOP, PRESETS, validate
+from curiax.errors import UserError
 from curiax.presets import ATARI_LAPTOP, ATARI_PAPER, FAMILIES, preset_for
 
 
@@ -27,13 +28,20 @@ def test_atari_looks_eight_steps_ahead_and_the_paper_reads_images_as_it_says():
     assert ATARI_PAPER.num_updates == 3_000_000 and ATARI_PAPER.steps_per_update == 32 * 128
 
 
-@pytest.mark.parametrize("words", ["{} --seed 3 --sticky 0.1", "--seed 3 --atari.sticky 0.1 {}"])
+@pytest.mark.parametrize("words", ["{} --seed 3 --passes 2", "--seed 3 --passes 2 {}"])
 def test_the_command_line_takes_the_familys_preset_wherever_the_environment_stands(words):
     config = parse_train(words.format("atari/freeway").split()).config
-    atari = dataclasses.replace(ATARI_LAPTOP.atari, sticky=0.1)
-    assert config == dataclasses.replace(ATARI_LAPTOP, env="atari/freeway", seed=3, atari=atari)
+    assert config == dataclasses.replace(ATARI_LAPTOP, env="atari/freeway", seed=3, passes=2)
     config = parse_train(words.format("maze/random").split()).config
-    assert config == dataclasses.replace(LAPTOP, env="maze/random", seed=3, atari=atari)
+    assert config == dataclasses.replace(LAPTOP, env="maze/random", seed=3, passes=2)
+
+
+@pytest.mark.parametrize("words", ["{} --sticky 0.1", "--atari.sticky 0.1 {}"])
+def test_sticky_actions_are_for_atari_and_refused_elsewhere(words):
+    config = validate(parse_train(words.format("atari/freeway").split()).config)
+    assert config.atari == dataclasses.replace(ATARI_LAPTOP.atari, sticky=0.1)
+    with pytest.raises(UserError, match=r"--atari.sticky 0.1: is for Atari, and maze/random is not"):
+        validate(parse_train(words.format("maze/random").split()).config)
 
 
 def test_patches_are_squares_of_neighbouring_pixels_and_the_edge_is_filled_with_zeros():

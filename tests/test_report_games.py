@@ -2,11 +2,12 @@
 
 import csv
 import dataclasses
+import re
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from report_data import config_of, game_of, write_columns, write_run
+from report_data import config_of, game_of, write_columns, write_run, write_study_json
 from report_games import ROWS, SEEDS, write_games
 
 from curiax.errors import UserError
@@ -16,7 +17,7 @@ from curiax.report.read import read_study
 from curiax.report.rooms import visits
 from curiax.report.scores import final
 from curiax.report.subject import GAMES, MAZE, logged_scores, subject_of
-from curiax.report.table import all_scores, scores_table
+from curiax.report.table import all_scores, heads, scores_table
 from curiax.studies.scores import write_scores
 
 
@@ -62,7 +63,15 @@ def test_the_headline_tells_returns_and_rooms_and_of_what(study):
         "Rooms found in a run, BYOL-Hindsight against BYOL-Explore: sticky-intrinsic (3.0 against 1.0) and "
         "non-sticky-mixed (3.0 against 1.0)."
     )
-    assert done.startswith("Two methods of curiosity in two settings of Montezuma Revenge, alone and beside the")
+    assert done.startswith("Two methods of curiosity in two settings of Montezuma's Revenge, alone and beside the")
+    assert done.endswith("agent steps a run.")
+
+
+def test_games_have_the_names_that_people_write_and_others_those_that_they_have():
+    names = ("montezuma_revenge", "qbert", "hero", "bank_heist", "ms_pacman")
+    titles = ["Montezuma's Revenge", "Q*bert", "H.E.R.O.", "Bank Heist", "Ms. Pac-Man"]
+    assert [words.env_title(f"atari/{name}") for name in names] == titles
+    assert words.env_title("gym/MiniGrid-DoorKey-8x8-v0") == "MiniGrid-DoorKey-8x8-v0"
 
 
 def test_rooms_found_are_those_of_the_end_and_returns_of_the_last_quarter(study):
@@ -87,6 +96,19 @@ def test_the_table_has_returns_and_rooms_and_no_regions(study):
     assert table.count("<circle") == 2 * 2 * len(SEEDS)
 
 
+def test_where_a_game_has_noise_the_table_has_noise_dwell(study, tmp_path):
+    assert "Noise dwell" not in scores_table(study)
+    for noise, dwell in (("persistive", [0.2, 0.6]), ("none", [0.0, 0.0])):
+        config = game_of("hero", "rnd", 0, 2, **{"atari.noise": noise})
+        columns = {"return": [1.0, 2.0], "noise_dwell": dwell}
+        write_columns(tmp_path / noise / "rnd" / "0", config, columns)
+    write_study_json(tmp_path, [("persistive", "rnd", 0), ("none", "rnd", 0)], name="noise")
+    noisy = read_study(tmp_path)
+    assert heads(noisy) == ["Method", "Return of an episode", "", "Noise dwell"]
+    cells = re.findall(r'<td data-label="Noise dwell"><span>(.*?)</span>', scores_table(noisy))
+    assert dict(zip(noisy.settings, cells, strict=True)) == {"persistive": "60 %", "none": "no noise"}
+
+
 def test_visits_are_summed_over_seeds_and_there_is_no_room_in_the_corner(study):
     found = visits(study.group("sticky-intrinsic", "byol-hindsight"))
     assert found.shape == (4, 9) and np.isnan(found[0, 0]) and np.isfinite(found).sum() == 24
@@ -106,6 +128,7 @@ def test_the_figure_has_a_row_of_panels_for_each_score_all_of_one_scale(study, t
     assert [axes.get_ylabel() for axes in panels[::2]] == list(GAMES.scores.values())
     assert len(panels) == 3 * 2 and panels[0].get_ylim() == panels[1].get_ylim()
     assert panels[0].get_ylim()[1] > 400 and panels[0].get_ylim()[0] <= 0
+    assert {axes.get_xlabel() for axes in panels} == {"agent steps, millions"}
 
 
 def test_noise_that_never_was_and_what_nobody_logged_have_no_panel(study, tmp_path, monkeypatch):

@@ -338,7 +338,7 @@ def test_an_old_run_without_maps_or_film_is_shown_all_the_same(bare, visit):
 
 
 def test_a_page_of_games_tells_returns_and_rooms(games, visit):
-    assert {path.name for path in games.parent.iterdir()} == FILES | {"rooms.png"}
+    assert {path.name for path in games.parent.iterdir()} == FILES | {"rooms.png", "outcomes.png", "outcomes.svg"}
     page = visit(games, 400)
     assert page.locator("h1").inner_text() == "Curiosity at play"
     assert page.locator("#figure h3").all_inner_texts()[0] == "Return of an episode"

@@ -24,6 +24,16 @@ def test_a_report_is_written_beside_the_runs_unless_told_otherwise(run, capsys):
     assert {path.name for path in (run / "elsewhere").iterdir()} == FILES
 
 
+def test_with_hindsight_the_report_has_a_figure_of_outcomes_and_without_it_none_stays(run, tmp_path):
+    losses = {name: [0.5] * ROWS for name in ("prediction_error", "reconstruction_error")}
+    config = config_of("brownian", "byol-hindsight", 0, ROWS)
+    write_run(tmp_path / "other", config, [1.0] * ROWS, [0.2] * ROWS, **losses)
+    write_report(tmp_path / "other", tmp_path / "out", False, lambda text: None)
+    assert {path.name for path in (tmp_path / "out").iterdir()} == FILES | {"outcomes.png", "outcomes.svg"}
+    write_report(run, tmp_path / "out", False, lambda text: None)
+    assert {path.name for path in (tmp_path / "out").iterdir()} == FILES
+
+
 def test_a_second_report_takes_the_place_of_the_first(run, tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "film.gif").write_text("of runs that are no more")

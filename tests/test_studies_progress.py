@@ -80,14 +80,14 @@ def test_a_run_that_has_not_begun_has_no_speed_and_no_score(tmp_path):
     assert (run.env_steps, run.speed) == (80, None) and math.isnan(run.shown["trackers"])
 
 
-def test_outside_of_mazes_progress_tells_returns_and_rooms(tmp_path):
+def test_outside_of_mazes_progress_tells_mean_returns_and_the_rooms_found_so_far(tmp_path):
     run = progress(tmp_path, dataclasses.replace(CONFIG, env="atari/hero"))
     assert list(run.shown) == ["return", "rooms"]
     file = MetricsFile(tmp_path / "metrics.csv")
     for row, points in enumerate((NAN, 300.0, 500.0), 1):
         file.append({"update": row, "env_steps": 8 * row, "seconds": row, "return": points, "rooms_found": float(row)})
     file.close()
-    assert progress(tmp_path, dataclasses.replace(CONFIG, env="atari/hero")).shown == {"return": 400.0, "rooms": 2.0}
+    assert progress(tmp_path, dataclasses.replace(CONFIG, env="atari/hero")).shown == {"return": 400.0, "rooms": 3.0}
 
 
 def test_the_time_of_the_whole_is_that_of_the_last_core_to_end():

@@ -13,7 +13,8 @@ from curiax.types import EnvSpec
 
 ENVS = {f"maze/{name}": setting.about for name, setting in maze.SETTINGS.items()}
 ENVS |= {f"scm/{name}": about for name, about in scm.ABOUT.items()}
-ENVS |= {f"atari/{name}": about for name, about in atari.ABOUT.items()}  # and every other game of ALE
+ENVS |= {f"atari/{name}": about for name, about in atari.ABOUT.items()}
+ENVS |= {"atari/GAME": "any of EnvPool's games by its ALE name"}
 ENVS |= {f"craftax/{name}": about for name, about in craftax.ABOUT.items()}
 ENVS |= {f"gymnax/{name}": about for name, about in gymnax.ABOUT.items()}  # and every other of gymnax
 ENVS |= {"gym/ID": "any Gymnasium environment by its id, such as gym/CartPole-v1"}

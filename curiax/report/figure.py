@@ -1,6 +1,7 @@
-"""The paper's figures: scores against environment steps, one panel per setting; the losses likewise."""
+"""The paper's figures: scores against steps, one panel per setting; the losses likewise, apart and together."""
 
 from pathlib import Path
+from typing import NamedTuple
 
 import matplotlib
 
@@ -11,9 +12,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from curiax.report.read import Study
-from curiax.report.scores import Curve, curve, grid
-from curiax.report.subject import logged_scores, subject_of
+from curiax.report.read import RunData, Study
+from curiax.report.scores import ERRORS, Curve, curve, grid
+from curiax.report.subject import logged_scores, steps_name, subject_of
 from curiax.report.words import method_title
 
 # Okabe and Ito's palette, told apart by colour-blind readers too; a method has one colour everywhere.
@@ -35,6 +36,24 @@ LOSSES = {
     "target_variance": "targets' variance",
     "contrastive_value": "contrastive value, nats",
     "entropy": "entropy of the policy",
+}
+
+
+class Stroke(NamedTuple):
+    """How a loss is drawn among others."""
+
+    title: str
+    colour: str
+    style: str = "-"
+
+
+# Figures 15, 16 and 18 under the paper's names, highest first as the paper finds them. The first four are in one unit.
+OUTCOMES = {
+    "target_variance": Stroke("variance of the target", "#6b7280", "--"),
+    "hindsight_only_error": Stroke("hindsight-only loss: from z", "#009e73"),
+    "prediction_error": Stroke("prediction loss: from x, a", "#d55e00"),
+    "reconstruction_error": Stroke("reconstruction loss: from x, a, z", "#0072b2"),
+    "contrastive_value": Stroke("invariance loss, nats", "#cc79a7", ":"),
 }
 
 
@@ -62,14 +81,18 @@ def draw_figure(study: Study, paths: list[Path]) -> None:
     for (name, settings), row in zip(rows, panels, strict=True):
         for axes, setting in zip(row, settings, strict=False):
             lines |= draw_panel(study, axes, setting, name, edges, palette)
-            decorate(axes, setting, edges)
+            decorate(axes, setting, edges, steps_name(study))
         row[0].set_ylabel(scores[name])
         for axes in row[len(settings) :]:
             axes.set_axis_off()
         limit(study, list(row[: len(settings)]))
     add_legend(figure, lines, min(4, width + 1))
+    save(figure, paths, dpi=160)
+
+
+def save(figure: Figure, paths: list[Path], dpi: int) -> None:
     for path in paths:
-        figure.savefig(path, dpi=160, metadata={"Date": None} if path.suffix == ".svg" else None)
+        figure.savefig(path, dpi=dpi, metadata={"Date": None} if path.suffix == ".svg" else None)
     plt.close(figure)
 
 
@@ -86,10 +109,14 @@ def limit(study: Study, row: list[Axes]) -> None:
             axes.set_yticks(range(int(bounds[1]) + 1))
         return
     limits = [axes.get_ylim() for axes in row]
-    one_scale = len({run.config.get("env") for run in study.logged}) == 1
+    one_scale = one_environment(study)
     for axes, (low, high) in zip(row, limits, strict=True):
         top = max(limit[1] for limit in limits) if one_scale else high
         axes.set_ylim(min(0, min(limit[0] for limit in limits) if one_scale else low), max(top, 1))
+
+
+def one_environment(study: Study) -> bool:
+    return len({run.config.get("env") for run in study.logged}) == 1
 
 
 def draw_panel(
@@ -106,7 +133,7 @@ def draw_panel(
 
 
 def draw_losses(study: Study, paths: list[Path]) -> None:
-    """Dwell, losses and entropy against environment steps: a row for each, a column for each setting; turned, where
+    """Dwell, losses and entropy against steps: a row for each, a column for each setting; turned, where
     there are many settings."""
     edges, palette = grid(study), colours(study.methods)
     names = [name for name in LOSSES if any(np.any(run.metrics.get(name, 0) != 0) for run in study.logged)]
@@ -133,11 +160,70 @@ def draw_losses(study: Study, paths: list[Path]) -> None:
     for axes, setting in zip(panels[0], study.settings, strict=True):
         label(axes, setting, not turned)
     for axes in panels[:, -1] if turned else panels[-1]:
-        axes.set_xlabel("environment steps, millions")
+        axes.set_xlabel(f"{steps_name(study)}, millions")
     add_legend(figure, lines, len(study.settings) + 1)
+    save(figure, paths, dpi=130)
+
+
+def draw_outcomes(study: Study, paths: list[Path]) -> bool:
+    """All outcome losses of a method on one axis, a panel for each setting; nothing, and False, if there are none."""
     for path in paths:
-        figure.savefig(path, dpi=130)
-    plt.close(figure)
+        path.unlink(missing_ok=True)  # an earlier one would not belong to this report
+    pairs = [(name, method) for method in study.methods for name in study.settings if compares(study, name, method)]
+    if not pairs:
+        return False
+    edges, (settings, methods) = grid(study), (len(set(names)) for names in zip(*pairs, strict=True))
+    width = min(settings if settings > 1 else methods, MAX_COLUMNS)
+    height = -(-len(pairs) // width)
+    size = (max(3.3 * width, 5.0) + 0.6, 2.9 * height + 0.8)
+    figure, panels = plt.subplots(height, width, figsize=size, squeeze=False, layout="constrained")
+    lines, drawn = {}, list(panels.flat)[: len(pairs)]
+    for axes, (setting, method) in zip(drawn, pairs, strict=True):
+        lines |= draw_together(axes, study.group(setting, method), edges)
+        decorate(axes, f"{setting}\n{method_title(method)}" if methods > 1 else setting, edges, steps_name(study))
+    for axes in list(panels.flat)[len(pairs) :]:
+        axes.set_axis_off()
+    for axes in panels[:, 0]:
+        axes.set_ylabel("loss")
+    tops = [highest(study.group(*pair), edges) for pair in pairs]
+    for axes, top in zip(drawn, tops, strict=True):
+        top = max(tops) if one_environment(study) else top
+        axes.set_ylim(-0.05 * top, 1.1 * top)
+    titles = [stroke.title for stroke in OUTCOMES.values() if stroke.title in lines]
+    add_legend(figure, {title: lines[title] for title in titles}, len(titles))
+    save(figure, paths, dpi=130)
+    return True
+
+
+def compares(study: Study, setting: str, method: str) -> bool:
+    """Has a run both of the losses without which there is nothing to read off?"""
+    both = ("prediction_error", "reconstruction_error")
+    runs = study.group(setting, method)
+    return any(all(np.any(np.isfinite(run.metrics.get(name, np.nan))) for name in both) for run in runs)
+
+
+def draw_together(axes: Axes, runs: list[RunData], edges: np.ndarray) -> dict[str, Line2D]:
+    """A curve for each loss that was logged; gives them by title. The invariance loss, in a unit of its own, stays
+    behind the others."""
+    lines = {}
+    for name, stroke in OUTCOMES.items():
+        found = curve(runs, name, edges)
+        if found is None:
+            continue
+        if name not in ERRORS:
+            found = found._replace(seeds=found.seeds[:1])  # the mean alone
+        line = draw_curve(axes, edges, found, stroke.colour, stroke.title)
+        line.set(linestyle=stroke.style, zorder=2.0 if name in ERRORS else 1.9)
+        lines[stroke.title] = line
+    return lines
+
+
+def highest(runs: list[RunData], edges: np.ndarray) -> float:
+    """The largest mean error once a tenth of training is over: at its start errors are those of networks that know
+    nothing, and beside them all that follows would lie flat on the ground."""
+    found = [curve(runs, name, edges) for name in ERRORS]
+    later = [one.mean[len(one.mean) // 10 :] for one in found if one is not None]
+    return float(np.max(np.nan_to_num(np.concatenate(later)), initial=1e-6))
 
 
 def add_legend(figure: Figure, lines: dict[str, Line2D], most: int) -> None:
@@ -165,9 +251,9 @@ def draw_curve(axes: Axes, edges: np.ndarray, found: Curve, colour: str, label: 
     return axes.plot(middle, found.mean, color=colour, linewidth=1.8, label=label)[0]
 
 
-def decorate(axes: Axes, setting: str, edges: np.ndarray) -> None:
-    axes.set_title(setting, fontsize=11)
-    axes.set_xlabel("environment steps, millions")
+def decorate(axes: Axes, title: str, edges: np.ndarray, steps: str) -> None:
+    axes.set_title(title, fontsize=11)
+    axes.set_xlabel(f"{steps}, millions")
     axes.set_xlim(0, edges[-1] / 1e6)
     axes.grid(axis="y", color="#e5e7ea", linewidth=0.8)
     axes.set_axisbelow(True)

@@ -29,7 +29,7 @@ from curiax.report.maps import (
 from curiax.report.maze import picture
 from curiax.report.read import Study
 from curiax.report.scores import CURVES, Curve, curve, grid
-from curiax.report.subject import MAZE, logged_scores, subject_of
+from curiax.report.subject import MAZE, logged_scores, steps_name, subject_of
 from curiax.report.table import scores_table
 
 ASSETS = Path(__file__).parent / "assets"
@@ -80,6 +80,7 @@ def payload(study: Study, maps: dict[tuple[str, str], Maps], films: Films) -> di
         "focus": words.telling_setting(study),
         "steps": np.round((edges[:-1] + edges[1:]) / 2).tolist(),
         "end": edges[-1],
+        "unit": steps_name(study),
         "curves": curves,
         "layout": layout_payload(),
         "slices": np.round(slice_edges(study)).tolist(),

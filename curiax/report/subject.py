@@ -58,7 +58,10 @@ GAMES = Subject(
     counted="return of an episode",
     watched="chooses loud noise {} of the time",
     figure_note=f"The environment's own rewards, summed over an episode, and rooms, where there are any. {NOTE}",
-    scores_note=f"Return and rooms of an episode: {LAST} “Found”: different rooms in the whole run so far.",
+    scores_note=(
+        f"Return and rooms of an episode: {LAST} “Found”: different rooms in the whole run so far. “Noise dwell”, "
+        "where there is noise: share of the time with it, of persistive noise with the loud one."
+    ),
 )
 
 
@@ -68,6 +71,12 @@ def subject_of(study: Study) -> Subject:
     if len(in_maze) > 1:
         raise UserError("runs in mazes and in other environments: report them apart")
     return MAZE if in_maze == {True} else GAMES
+
+
+def steps_name(study: Study) -> str:
+    """What a time step is called: in Atari one of the agent, which is four frames of the game."""
+    games = all(run.config.get("env", "").startswith("atari/") for run in study.logged)
+    return "agent steps" if games else "environment steps"
 
 
 def logged_scores(study: Study) -> dict[str, str]:

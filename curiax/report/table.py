@@ -13,6 +13,7 @@ from curiax.report.subject import MAZE, Subject, logged_scores, subject_of
 from curiax.report.words import method_title, setting_brief, steps
 from curiax.studies.scores import Score
 
+ROOMS = (("rooms", "Rooms of an episode"), ("rooms_found", "Rooms found"))  # metric, its column
 WIDTH, HEIGHT, INSET = 130, 18, 6  # of the plot in a row, pixels
 
 
@@ -27,8 +28,20 @@ def heads(study: Study) -> list[str]:
     if subject_of(study) == MAZE:
         reached = [f"R{number} reached" for number in (1, 2, 3, 4)]
         return ["Method", "Regions per episode, 0 to 4", "", "Noise in view", *reached]
-    rooms = {"rooms": "Rooms of an episode", "rooms_found": "Rooms found"}
-    return ["Method", "Return of an episode", "", *(rooms[name] for name in rooms if name in logged_scores(study))]
+    noise = ["Noise dwell"] if any(map(noisy, study.logged)) else []
+    return [
+        "Method",
+        "Return of an episode",
+        "",
+        *noise,
+        *(title for name, title in ROOMS if name in logged_scores(study)),
+    ]
+
+
+def noisy(run: RunData) -> bool:
+    """Was there noise laid over the game, or did the environment tell of any?"""
+    laid = run.config.get("atari", {}).get("noise", "none") != "none"
+    return laid or bool(np.any(np.nan_to_num(run.metrics.get("noise_dwell", 0.0))))
 
 
 def setting_rows(study: Study, setting: str) -> str:
@@ -79,7 +92,10 @@ def maze_cells(runs: list[RunData]) -> list[str]:
 
 def game_cells(study: Study, runs: list[RunData]) -> list[str]:
     found = []
-    for name, title in (("rooms", "Rooms of an episode"), ("rooms_found", "Rooms found")):
+    if any(map(noisy, study.logged)):
+        dwell = interval([final(run, "noise_dwell") for run in runs], RANGES["noise_dwell"])
+        found.append(cell("Noise dwell", percent(dwell) if any(map(noisy, runs)) else "no noise"))
+    for name, title in ROOMS:
         if name in logged_scores(study):
             rooms = interval([final(run, name) for run in runs], RANGES[name])
             found.append(cell(title, f"{number(rooms.mean)} <small>{spread(rooms)}</small>"))

@@ -8,9 +8,26 @@ from curiax import curiosity
 from curiax.envs import maze
 from curiax.report.read import RunData, Study
 from curiax.report.scores import differ, final
-from curiax.report.subject import MAZE, Subject, subject_of
+from curiax.report.subject import MAZE, Subject, steps_name, subject_of
 
 COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+GAMES = {  # by their names in ALE, where these are not how people write them
+    "et": "E.T.",
+    "hero": "H.E.R.O.",
+    "jamesbond": "James Bond",
+    "kung_fu_master": "Kung-Fu Master",
+    "mario_bros": "Mario Bros.",
+    "montezuma_revenge": "Montezuma's Revenge",
+    "mr_do": "Mr. Do!",
+    "ms_pacman": "Ms. Pac-Man",
+    "pacman": "Pac-Man",
+    "qbert": "Q*bert",
+    "riverraid": "River Raid",
+    "tic_tac_toe_3d": "3-D Tic-Tac-Toe",
+    "up_n_down": "Up 'n Down",
+    "wizard_of_wor": "Wizard of Wor",
+    "yars_revenge": "Yars' Revenge",
+}
 PARTNERS = {"byol-hindsight": "byol-explore"}  # others are NAME+hindsight and NAME
 
 
@@ -96,15 +113,21 @@ def what_was_done(study: Study) -> str:
         other = "alone and beside the environment's own reward"
     return (
         f"{count(len(study.methods), 'method').capitalize()} of curiosity in {kinds} of {place(study)}, {other}: "
-        f"{count(len(runs), 'run')}{each}, up to {length} environment steps a run."
+        f"{count(len(runs), 'run')}{each}, up to {length} {steps_name(study)} a run."
     )
 
 
 def place(study: Study) -> str:
     if subject_of(study) == MAZE:
         return "one maze"
-    names = sorted({run.config["env"].partition("/")[2].replace("_", " ").title() for run in study.logged})
+    names = sorted({env_title(run.config["env"]) for run in study.logged})
     return enumerate_words(names) if len(names) < 4 else count(len(names), "game")
+
+
+def env_title(env: str) -> str:
+    """`atari/montezuma_revenge` is Montezuma's Revenge; others are known by their names as they are."""
+    family, _, name = env.partition("/")
+    return GAMES.get(name, name.replace("_", " ").title()) if family == "atari" else name
 
 
 def main_pair(study: Study) -> tuple[str, str] | None:

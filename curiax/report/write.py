@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from curiax.errors import UserError
-from curiax.report.figure import draw_figure, draw_losses
+from curiax.report.figure import draw_figure, draw_losses, draw_outcomes
 from curiax.report.films import shoot, write_gif
 from curiax.report.page import write_page
 from curiax.report.read import Study, read_study
@@ -16,8 +16,8 @@ DUEL = ("on-demand", ("byol-explore", "byol-hindsight"))  # the pair that the GI
 
 
 def write_report(directory: Path, out: Path, with_films: bool, tell: Callable[[str], None]) -> Path:
-    """Writes report.html, figure.png, figure.svg, losses.png, scores.csv, curves.csv, film.gif of mazes and rooms.png
-    of games that have rooms; returns the page."""
+    """Writes report.html, figure.png, figure.svg, losses.png, scores.csv, curves.csv, outcomes.png and outcomes.svg of
+    methods with hindsight, film.gif of mazes and rooms.png of games that have rooms; returns the page."""
     study = read_study(directory)
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -31,6 +31,7 @@ def _write(study: Study, out: Path, with_films: bool, tell: Callable[[str], None
     write_curves(study, out / "curves.csv")
     draw_figure(study, [out / "figure.png", out / "figure.svg"])
     draw_losses(study, [out / "losses.png"])
+    draw_outcomes(study, [out / "outcomes.png", out / "outcomes.svg"])
     rooms = out / "rooms.png" if draw_rooms(study, out / "rooms.png") else None
     films, notes = shoot(study, tell) if with_films else ({}, ["Films were not asked for."])
     setting, methods = DUEL

@@ -17,7 +17,8 @@ from rich.table import Table
 from curiax.config import Config, to_dict, validate
 from curiax.envs import atari
 from curiax.errors import UserError
-from curiax.runs import write_atomically
+from curiax.runs import differences, write_atomically
+from curiax.studies.base import option
 from curiax.studies.patches import (
     CONFIG,
     NUM_FRAMES,
@@ -34,6 +35,33 @@ from curiax.studies.patches_functions import Row, batches, fit_readouts, make_ro
 
 CHUNK = 100  # updates that run as one compiled program
 NUM_DRAWN = 4  # transitions in the picture
+# What the study reads of a config, besides noise and method, which are its own. Of one time step all is contrasted, so
+# shares of steps change nothing; nor does a preset, whose values CONFIG has already.
+READ = {
+    "": ("env", "seed", "batch_size", "learning_rate"),
+    "network.": ("encoder_hidden", "embedding", "encoder_speed", "action_embedding"),
+    "world.": (
+        "hidden",
+        "layer_norm",
+        "hindsight",
+        "latent",
+        "noise",
+        "blur",
+        "reconstruction_weight",
+        "relative",
+        "invariance_weight",
+        "temperature",
+        "critic",
+        "open_routes",
+        "hindsight_speed",
+        "critic_speed",
+        "warm_up",
+        "warm_up_weight",
+        "warm_up_speed",
+        "measure_outcomes",
+    ),
+    "atari.": ("sticky", "noops", "frame_limit", "full_actions"),
+}
 
 
 class Result(NamedTuple):
@@ -56,16 +84,39 @@ def check(config: Config, only: Sequence[str], seeds: Sequence[int] | None, jobs
         raise UserError(f"{config.env}: the study patches is of a game of Atari, such as atari/montezuma_revenge")
     if config.atari.noise != "patches" or config.curiosity != CONFIG.curiosity:
         raise UserError(f"noise and method are the study's: patches, {CONFIG.curiosity}")
-    if config.world.hindsight == "direct" and config.world.side_share == 0:
-        raise UserError("--world.side-share 0: the study needs a predictor beside direct hindsight")
+    refuse_what_is_not_read(config)
     atari.load(game)
     return config if seeds is None else validate(dataclasses.replace(config, seed=seeds[0]))
+
+
+def refuse_what_is_not_read(config: Config) -> None:
+    """What is asked for and would change nothing."""
+    read = [group + name for group, names in READ.items() for name in names]
+    for name, (_, value) in differences(to_dict(CONFIG), to_dict(config)).items():
+        if name not in read:
+            raise UserError(
+                f"{option(name, value)[0]}: the study patches does not read it; what can be set: {settable()}"
+            )
+
+
+def settable() -> str:
+    """`the game, --seed, …, --network.{encoder-hidden,…}, …`."""
+    _, *alone = READ[""]
+    groups = [f"{group}{{{','.join(names)}}}" for group, names in READ.items() if group]
+    return ", ".join(["the game", *(f"--{name}".replace("_", "-") for name in (*alone, *groups))])
+
+
+def refuse_too_few(config: Config, num_transitions: int) -> None:
+    """Errors are measured in batches of the size that was trained with."""
+    if config.batch_size > num_transitions:
+        raise UserError(f"--batch-size {config.batch_size}: no more than {num_transitions:,} transitions are held out")
 
 
 def study(config: Config, amount: Amount, recording: Recording, say: Callable[[str], None]) -> Result:
     """World model first; then, with z as it is, the functions trained afresh; then errors on held-out episodes."""
     num_actions = atari.spec_of(config.env.removeprefix("atari/"), config.atari).num_actions
     known, held_out = split(recording, amount.held_out)
+    refuse_too_few(config, len(held_out))
     seen = views(recording, known)
     key_learn, key_known, key_fit, key_held_out = jax.random.split(jax.random.key(config.seed), 4)
     state = start(config, num_actions, seen.mean.shape[0], amount.updates)
@@ -106,6 +157,7 @@ def make_result(
 
 
 def run(config: Config, amount: Amount, directory: Path, dry_run: bool, console: Console) -> int:
+    refuse_too_few(config, amount.held_out * (amount.steps - NUM_FRAMES))  # as many as there can be
     say = lambda text: console.print(text, highlight=False, markup=False)  # noqa: E731
     say(f"{config.env}: {amount.steps:,} steps of {amount.emulators} emulators, {amount.held_out} of them held out;")
     say(f"{amount.updates:,} updates on states of {NUM_FRAMES} frames, kept in {directory}")

@@ -65,8 +65,14 @@ def progress(directory: Path, config: Config) -> Progress:
     total = config.num_updates * config.steps_per_update
     names = IN_MAZES if config.env.startswith("maze/") else ELSEWHERE
     last = rows[-LAST_ROWS:]
-    shown = {title: nanmean([row.get(name, math.nan) for row in last]) for name, title in names.items()}
+    shown = {title: recent(last, name) for name, title in names.items()}
     return Progress(int(rows[-1]["env_steps"]) if rows else 0, total, shown, speed(rows))
+
+
+def recent(rows: Sequence[Row], name: str) -> float:
+    """The mean of a few rows; of what only grows, the newest."""
+    values = [row.get(name, math.nan) for row in rows]
+    return values[-1] if values and name == "rooms_found" else nanmean(values)
 
 
 def speed(rows: Sequence[Row]) -> Speed | None:

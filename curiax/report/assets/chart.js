@@ -94,7 +94,7 @@ function drawChart(host, steps, end, series, options) {
     const anchor = toX(value) > width - 24 ? "end" : "middle";
     shape("text", { x: toX(value), y: height - bottom + 16, "text-anchor": anchor }, svg, value ? millions(value) : "0");
   }
-  shape("text", { x: (left + width - right) / 2, y: height - 3, "text-anchor": "middle" }, svg, "environment steps");
+  shape("text", { x: (left + width - right) / 2, y: height - 3, "text-anchor": "middle" }, svg, options.unit);
   for (const one of series) shape("path", { d: band(steps, one, toX, toY), fill: one.colour, opacity: 0.11 }, svg);
   for (const one of series) for (const seed of one.seeds)
     shape("path", { class: "seed", d: path(steps, seed.values, toX, toY), fill: "none", stroke: one.colour, "stroke-width": 1 }, svg);

@@ -11,7 +11,7 @@ const CHARTS = [
   { metric: "target_variance", title: "Variance of the targets", about: "the error of knowing nothing", log: true },
   { metric: "entropy", title: "Policy entropy", about: "nats; of a uniform choice, the logarithm of the number of actions" },
   { metric: "intrinsic_reward", title: "Intrinsic reward", about: "mean per step" },
-  { metric: "steps_per_second", title: "Throughput", about: "environment steps a second" },
+  { metric: "steps_per_second", title: "Throughput", about: "steps a second" },
 ];
 
 function bytesOf(text) {
@@ -54,7 +54,7 @@ function addChart(data, host, metric, setting, title, about, options) {
   const card = element("div", { class: "card" }, host);
   element("h3", {}, card, title);
   element("p", { class: "note" }, card, about);
-  chart(card, data.steps, data.end, series, { ...options, title: `${title}, ${setting}`, describe: describe(title, setting, series) });
+  chart(card, data.steps, data.end, series, { ...options, unit: data.unit, title: `${title}, ${setting}`, describe: describe(title, setting, series) });
 }
 
 // A row of panels for each score; a title over it, where there are several.
