@@ -63,7 +63,7 @@ class Elsewhere:
 
     def ignore(self, *_: object) -> None: ...
 
-    log = save = finish = ignore
+    log = save = finish = go_back = ignore
 
     def close(self) -> None: ...
 
@@ -86,6 +86,8 @@ def _run(run: Run | Elsewhere, console: Console, stop: Stop, mesh: Mesh | None) 
     title = f"{config.env}  {config.curiosity}  seed {config.seed}  {config.preset}  →  {run.directory}"
     console.print(title, markup=False)
     state = run.restore(initial_state(config))
+    if on_host(config.env) and not run.done:
+        run.go_back(0 if state is None else int(state.num_updates))
     for note in run.notes:
         console.print(note, markup=False)
     if state is not None:

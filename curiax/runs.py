@@ -1,7 +1,7 @@
 """A run's directory: the only file that writes.
 
 config.json   complete: enough to repeat the run
-metrics.csv   one row per log interval, appended, never rewritten
+metrics.csv   one row per log interval, appended, never rewritten; but see `go_back`
 maps.f32      two maps per log interval, as raw float32: visits to each cell, intrinsic reward there (see `read_maps`)
 checkpoints/  Orbax, atomic, the last few kept
 events/       for TensorBoard
@@ -10,7 +10,6 @@ DONE          the run is whole
 
 import csv
 import fcntl
-import hashlib
 import json
 import math
 import os
@@ -18,11 +17,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from tensorboardX import SummaryWriter
 
+from curiax.checkpoints import checkpoint_manager, restore_checkpoint, seal, to_arrays, verify, write_atomically
 from curiax.config import Config, from_dict, to_dict
 from curiax.envs import spec_of
 from curiax.errors import UserError, first_line
@@ -111,6 +109,12 @@ class Run:
                 self._checkpoints.reload()
         return None
 
+    def go_back(self, num_updates: int) -> None:
+        """Sets aside the rows after an update, of a run that will not repeat them: what its emulators did is gone."""
+        if num_updates < self._metrics.last_update:
+            aside = self._metrics.cut(num_updates)
+            self.notes.append(f"rows after update {num_updates} are of a run that was lost, and now in {aside.name}")
+
     def log(
         self, num_updates: int, metrics: dict[str, float], seconds: float, maps: dict[str, np.ndarray] | None = None
     ) -> None:
@@ -168,6 +172,10 @@ class MetricsFile:
     def __init__(self, path: Path):
         self._path = path
         self._repair()
+        self._open()
+
+    def _open(self) -> None:
+        path = self._path
         rows = list(read_metrics(path)) if path.exists() else []
         self._columns = columns(path) if path.exists() else None
         self.num_rows = len(rows)
@@ -183,6 +191,17 @@ class MetricsFile:
         whole = content.rfind(b"\n") + 1
         if whole < len(content):
             os.truncate(self._path, whole)
+
+    def cut(self, last_update: int) -> Path:
+        """Moves the rows after an update into a file of their own. A kill in between leaves them in both."""
+        self._file.close()
+        header, *lines = self._path.read_text().splitlines(keepends=True)
+        kept = [line for line in lines if int(line.partition(",")[0]) <= last_update]
+        aside = next(p for n in range(1, 10_000) if not (p := self._path.with_name(f"metrics.lost.{n}.csv")).exists())
+        write_atomically(aside, "".join([header, *lines[len(kept) :]]))
+        write_atomically(self._path, "".join([header, *kept]))
+        self._open()
+        return aside
 
     def append(self, row: dict[str, int | float]) -> bool:
         if row["update"] <= self.last_update:
@@ -268,65 +287,6 @@ def differences(old: dict[str, Any], new: dict[str, Any], prefix: str = "") -> d
         elif old[name] != new[name]:
             found[prefix + name] = (old[name], new[name])
     return found
-
-
-def checkpoint_manager(directory: Path, keep: int) -> Any:
-    import orbax.checkpoint as ocp  # a second of import that `curiax list` need not wait for
-
-    # Of several processes, one writes: the others may be on machines that do not see this directory.
-    alone = ocp.options.MultiprocessingOptions(active_processes={0})
-    options = ocp.CheckpointManagerOptions(
-        max_to_keep=keep, enable_async_checkpointing=False, create=False, multiprocessing_options=alone
-    )
-    (directory / "checkpoints").mkdir(parents=True, exist_ok=True)
-    return ocp.CheckpointManager((directory / "checkpoints").absolute(), options=options)
-
-
-def to_arrays(state: LearnerState) -> dict[str, np.ndarray]:
-    """A state as a flat dict of arrays, by path. Random keys as their data; empty arrays are not stored."""
-    state = state._replace(key=jax.random.key_data(state.key))
-    leaves = jax.tree_util.tree_flatten_with_path(state)[0]
-    return {jax.tree_util.keystr(path): np.asarray(leaf) for path, leaf in leaves if leaf.size}
-
-
-def from_arrays(arrays: dict[str, Any], like: LearnerState) -> LearnerState:
-    """The inverse of `to_arrays`, given a state of the same shape."""
-    raw = like._replace(key=jax.random.key_data(like.key))
-    leaves, structure = jax.tree_util.tree_flatten_with_path(raw)
-    loaded = [arrays[jax.tree_util.keystr(path)] if leaf.size else leaf for path, leaf in leaves]
-    state = jax.tree_util.tree_unflatten(structure, [jnp.asarray(leaf) for leaf in loaded])
-    return state._replace(key=jax.random.wrap_key_data(state.key))
-
-
-def restore_checkpoint(manager: Any, step: int, like: LearnerState) -> LearnerState:
-    import orbax.checkpoint as ocp
-
-    return from_arrays(manager.restore(step, args=ocp.args.StandardRestore(to_arrays(like))), like)
-
-
-def seal(directory: Path) -> None:
-    """Notes what is in a directory, so that damage can be seen."""
-    write_atomically(directory / "sha256", digest(directory))
-
-
-def verify(directory: Path) -> None:
-    """Raises if the directory has changed since it was sealed. A kill may have come between writing and sealing."""
-    if (directory / "sha256").exists() and (directory / "sha256").read_text() != digest(directory):
-        raise ValueError("its files are not as they were written")
-
-
-def digest(directory: Path) -> str:
-    total = hashlib.sha256()
-    for path in sorted(path for path in directory.rglob("*") if path.is_file() and path.stem != "sha256"):
-        with path.open("rb") as file:
-            total.update(f"{path.relative_to(directory)}\n".encode() + hashlib.file_digest(file, "sha256").digest())
-    return total.hexdigest()
-
-
-def write_atomically(path: Path, text: str) -> None:
-    temporary = path.with_name(path.name + ".part")
-    temporary.write_text(text)
-    os.replace(temporary, path)
 
 
 def set_aside(directory: Path) -> Path:

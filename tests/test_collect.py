@@ -21,7 +21,7 @@ from curiax.envs.base import HostEnvironment, HostStep
 from curiax.errors import EnvironmentFailed
 from curiax.program import run_training
 from curiax.rollout import actor_init, rollout
-from curiax.runs import read_metrics
+from curiax.runs import Run, read_metrics
 from curiax.train import make_host_learner, train
 from curiax.types import EnvSpec, Trajectory
 
@@ -205,3 +205,26 @@ def test_a_failing_emulator_ends_in_one_line_and_a_checkpoint_and_the_run_goes_o
     rows = list(read_metrics(tmp_path / "run/metrics.csv"))
     assert [row["update"] for row in rows] == [1, 2, 3, 4, 5]
     assert [row["rooms_found"] for row in rows] == [4, 8, 8, 8, 12]  # the eight of before are not forgotten
+
+
+def test_what_a_killed_run_did_after_its_checkpoint_is_set_aside(tmp_path, monkeypatch):
+    """Emulators do not do the same again: rows that were lost with them belong to no state there is."""
+    config = dataclasses.replace(CONFIG, env_steps=40, checkpoint_every=2)
+    monkeypatch.setitem(envs.HOSTS, "host", HOST)
+
+    class Killed(Exception): ...
+
+    def killed(state):
+        if int(state.num_updates) == 4:
+            raise Killed
+
+    console = Console(file=io.StringIO(), width=200)
+    with monkeypatch.context() as patch:
+        save = Run.save
+        patch.setattr(Run, "save", lambda run, state: killed(state) or save(run, state))
+        with pytest.raises(Killed):
+            run_training(config, tmp_path / "run", False, console)
+    assert run_training(config, tmp_path / "run", False, console) == 0
+    assert "rows after update 2 are of a run that was lost, and now in metrics.lost.1.csv" in console.file.getvalue()
+    updates = [[row["update"] for row in read_metrics(path)] for path in sorted((tmp_path / "run").glob("metrics*"))]
+    assert updates == [[1, 2, 3, 4, 5], [3, 4]]

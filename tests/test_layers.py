@@ -38,6 +38,7 @@ LAYERS = (
     "learner",
     "dropin",
     "sb3",
+    "checkpoints",
     "runs",
     "train",
     "program",

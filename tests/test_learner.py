@@ -14,11 +14,11 @@ from curiax import curiosity as curiosities
 from curiax.agent.policy import believe
 from curiax.agent.popart import popart_init, unnormalise
 from curiax.agent.vmpo import init_duals
+from curiax.checkpoints import from_arrays, to_arrays
 from curiax.config import BonusConfig, Config, NetworkConfig, VMPOConfig, WorldConfig
 from curiax.curiosity.reward import bonus_init
 from curiax.envs.base import Environment
 from curiax.learner import belief_of_heads, learner_learn, learner_loss, loss_weights, make_learner, masked_mean, warm
-from curiax.runs import from_arrays, to_arrays
 from curiax.types import CuriosityOutput, EnvSpec, LearnerState, Masked, TimeStep, Trajectory
 
 T, B, A = 5, 4, 3

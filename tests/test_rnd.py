@@ -7,10 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from curiax import envs
+from curiax.checkpoints import from_arrays, to_arrays
 from curiax.config import Config, NetworkConfig, WorldConfig
 from curiax.curiosity.rnd import RNDTargets, observe, rnd, whiten
 from curiax.learner import make_learner, masked_mean
-from curiax.runs import from_arrays, to_arrays
 from curiax.types import EnvSpec, Experience, LearnerState
 
 T, B = 4, 3

@@ -13,9 +13,10 @@ import pytest
 from test_train import TINY, leaves
 
 from curiax import envs
+from curiax.checkpoints import checkpoint_manager
 from curiax.config import to_dict
 from curiax.errors import UserError
-from curiax.runs import MetricsFile, Run, checkpoint_manager, read_config, read_maps, read_metrics
+from curiax.runs import MetricsFile, Run, read_config, read_maps, read_metrics
 from curiax.train import initial_state
 
 
@@ -343,3 +344,31 @@ def test_a_checkpoint_that_cannot_be_written_is_one_clear_line(tmp_path, initial
         run.save(scrambled(initial, 4))
     assert "\n" not in str(caught.value)
     run.close()
+
+
+def test_going_back_sets_rows_aside_and_later_ones_take_their_place(tmp_path):
+    maps = {name: np.ones(envs.make("maze/baseline").spec.map_shape, np.float32) for name in ("visits", "reward")}
+
+    def log(run, updates, value):
+        for update in updates:
+            run.log(update, {"x": value}, 1.0, {name: value * array for name, array in maps.items()})
+
+    config = dataclasses.replace(TINY, env="maze/baseline")
+    run = Run(tmp_path / "run", config)
+    log(run, (1, 2, 3, 4), 1.0)
+    run.go_back(4)
+    assert not run.notes
+    run.go_back(2)
+    log(run, (3,), 2.0)
+    run.go_back(0)
+    log(run, (1, 2), 3.0)
+    run.close()
+    assert [note.rpartition(" ")[2] for note in run.notes] == ["metrics.lost.1.csv", "metrics.lost.2.csv"]
+
+    def rows(name):
+        return [(row["update"], row["x"]) for row in read_metrics(tmp_path / "run" / name)]
+
+    assert rows("metrics.csv") == [(1, 3), (2, 3)]
+    assert rows("metrics.lost.1.csv") == [(3, 1), (4, 1)]
+    assert rows("metrics.lost.2.csv") == [(1, 1), (2, 1), (3, 2)]
+    np.testing.assert_array_equal(read_maps(tmp_path / "run")[:, 0, 0, 0], [3, 3])
