@@ -69,7 +69,7 @@ class EvaluateCommand:
     json: Path | None = None
     """also write the result here"""
     video: Path | None = None
-    """of a run on the host: also film an episode, with the intrinsic reward under it, as this .gif"""
+    """where the agent sees grey pictures, as in Atari: also film an episode, intrinsic reward under it, as this .gif"""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -217,13 +217,15 @@ def patches_study(command: StudyCommand, rest: list[str], console: Console) -> i
 def evaluate_command(args: list[str], console: Console) -> int:
     command = parse(EvaluateCommand, args, "evaluate")
     from curiax.evaluate import evaluate_run
+    from curiax.host_film import check_film, write_film
+    from curiax.runs import read_config
 
     use_compilation_cache()
-    evaluate_run(command.run, command.episodes, command.seed, command.json, console)
     if command.video is not None:
-        from curiax.host_film import write_film
-
-        write_film(command.run, command.video, command.seed)
+        check_film(read_config(command.run), command.video)
+    config, state = evaluate_run(command.run, command.episodes, command.seed, command.json, console)
+    if command.video is not None:
+        write_film(config, state, command.video, command.seed)
     return 0
 
 

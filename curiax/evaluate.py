@@ -4,6 +4,7 @@ Reads a run's directory and never writes to it, so that a run may be looked at w
 """
 
 import json
+import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,6 +19,7 @@ from curiax import envs
 from curiax.agent.distributions import entropy_of
 from curiax.agent.networks import embed_action
 from curiax.agent.policy import believe
+from curiax.checkpoints import from_arrays, to_arrays, verify
 from curiax.config import Config
 from curiax.curiosity.reward import pay
 from curiax.envs import maze
@@ -25,7 +27,7 @@ from curiax.envs.base import Environment, HostEnvironment
 from curiax.errors import UserError, first_line
 from curiax.evaluate_host import play_on_host
 from curiax.rollout import actor_init, rollout
-from curiax.runs import from_arrays, read_config, to_arrays, verify
+from curiax.runs import read_config
 from curiax.train import initial_state
 from curiax.types import Agent, Experience, LearnerState, Trajectory
 
@@ -110,10 +112,12 @@ def summarise(trajectory: Trajectory) -> dict[str, Any]:
     }
 
 
-def evaluate(config: Config, state: LearnerState, num_episodes: int, seed: int = 0) -> Episodes:
+def evaluate(
+    config: Config, state: LearnerState, num_episodes: int, seed: int = 0, console: Console | None = None
+) -> Episodes:
     """Episodes of the acting policy, which learns nothing from them."""
     if envs.on_host(config.env):
-        return Episodes(**play_on_host(config, state.acting, num_episodes, seed))
+        return Episodes(**play_on_host(config, state.acting, num_episodes, seed, console))
     env = envs.make(config.env, config.coin_reward)
     num_batches = -(-num_episodes // MAX_STREAMS)
     batch_size = -(-num_episodes // num_batches)
@@ -184,28 +188,49 @@ def show(console: Console, result: dict[str, Any]) -> None:
     tell("entropy", "policy entropy, nats")
 
 
-def evaluate_run(directory: Path, num_episodes: int, seed: int, path: Path | None, console: Console) -> dict[str, Any]:
-    """Prints how well a run's newest policy does; writes it as JSON too if asked."""
+def check_place(option: str, path: Path) -> None:
+    """Says before the episodes, not after them, that a file cannot be written. It leaves none behind."""
+    is_new = not os.path.lexists(path)
+    try:
+        path.open("ab").close()
+        if is_new:
+            path.unlink()
+    except OSError as error:
+        raise cannot_write(option, path, error) from None
+
+
+def cannot_write(option: str, path: Path, error: OSError) -> UserError:
+    return UserError(f"{option} {path}: cannot be written ({error.strerror or error})")
+
+
+def evaluate_run(
+    directory: Path, num_episodes: int, seed: int, path: Path | None, console: Console
+) -> tuple[Config, LearnerState]:
+    """Prints how well a run's newest policy does; writes it as JSON too if asked. Gives what it loaded."""
     if num_episodes < 1:
         raise UserError(f"--episodes {num_episodes}: must be 1 or more")
     if seed < 0:
         raise UserError(f"--seed {seed}: must be 0 or more")
+    if path is not None:
+        check_place("--json", path)
     config, state = load(directory)
-    result = results(directory, config, state, evaluate(config, state, num_episodes, seed), seed)
+    result = results(directory, config, state, evaluate(config, state, num_episodes, seed, console), seed)
     show(console, result)
     if path is not None:
         try:
             path.write_text(json.dumps(result, indent=2) + "\n")
         except OSError as error:
-            raise UserError(f"--json {path}: cannot be written ({error.strerror or error})") from None
-    return result
+            raise cannot_write("--json", path, error) from None
+    return config, state
 
 
 def film(directory: Path, seed: int = 0) -> Film:
     """The one of a few episodes that is nearest to their medians of trackers and noise dwell."""
     config, state = load(directory)
+    if envs.on_host(config.env):
+        raise UserError(f"{config.env} is filmed by `curiax evaluate RUN --video FILE.gif`")
     if not config.env.startswith("maze/"):
-        raise UserError(f"{config.env} is filmed by `curiax evaluate RUN --video FILE`")
+        raise UserError(f"{config.env} cannot be filmed")
     env = envs.make(config.env, config.coin_reward)
 
     @jax.jit

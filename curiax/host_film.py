@@ -12,7 +12,7 @@ from curiax import envs
 from curiax.collect import host_actor_init, host_rollout
 from curiax.config import Config
 from curiax.errors import UserError
-from curiax.evaluate import judge, load
+from curiax.evaluate import cannot_write, check_place, judge
 from curiax.evaluate_host import evaluation_env
 from curiax.types import LearnerState, Trajectory
 
@@ -32,19 +32,23 @@ class HostFilm(NamedTuple):
     returns: Float[np.ndarray, " n"]  # the environment's own, so far
 
 
-def write_film(directory: Path, path: Path, seed: int) -> None:
-    """The newest policy of a run, as a GIF."""
-    if path.suffix != ".gif":
-        raise UserError(f"--video {path}: its name must end in .gif")
-    config, state = load(directory)
-    if not envs.on_host(config.env):
+def check_film(config: Config, path: Path) -> None:
+    """Says before anything is played why there would be no film."""
+    if path.suffix.lower() != ".gif":
+        raise UserError(f"--video {path}: its name must end in .gif, the one format there is")
+    if config.env.startswith("maze/"):
         raise UserError(f"--video: {config.env} is filmed by `curiax report`")
-    if len(envs.spec_of(config).observation_shape) != 2:
+    if not envs.on_host(config.env) or len(envs.spec_of(config).observation_shape) != 2:
         raise UserError(f"--video: {config.env} has no grey pictures to film")
+    check_place("--video", path)
+
+
+def write_film(config: Config, state: LearnerState, path: Path, seed: int) -> None:
+    """An episode of a run's policy, as a GIF."""
     try:
         draw(shoot(config, state, seed), path)
     except OSError as error:
-        raise UserError(f"--video {path}: cannot be written ({error.strerror or error})") from None
+        raise cannot_write("--video", path, error) from None
 
 
 def shoot(config: Config, state: LearnerState, seed: int) -> HostFilm:

@@ -149,6 +149,38 @@ def test_a_mistake_is_one_clear_line(words, message, tmp_path, capsys):
     assert (out, err.count("\n")) == ("", 1) and err.endswith(message + "\n")
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--video", "film.mp4"], "--video film.mp4: its name must end in .gif, the one format there is"),
+        (["--video", "film.gif"], "--video: maze/on-demand is filmed by `curiax report`"),
+        (["--json", "none/result.json"], "--json none/result.json: cannot be written (No such file or directory)"),
+        (["--json", "."], "--json .: cannot be written (Is a directory)"),
+    ],
+)
+def test_what_would_fail_after_the_episodes_fails_before_them(words, message, directory, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(evaluate, "evaluate", lambda *_: pytest.fail("it played"))
+    assert main(["evaluate", str(directory), *words]) == 2
+    assert capsys.readouterr() == ("", f"curiax: {message}\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_looking_whether_a_file_can_be_written_changes_nothing(tmp_path):
+    old = tmp_path / "old.json"
+    old.write_text("kept")
+    for path in (old, tmp_path / "new.json"):
+        evaluate.check_place("--json", path)
+    assert list(tmp_path.iterdir()) == [old] and old.read_text() == "kept"
+
+
+def test_an_environment_without_films_is_not_sent_elsewhere_for_one(states, tmp_path, monkeypatch):
+    config = dataclasses.replace(CONFIG, env="gymnax/CartPole-v1")
+    monkeypatch.setattr(evaluate, "load", lambda _: (config, states[0]))
+    with pytest.raises(UserError, match=r"^gymnax/CartPole-v1 cannot be filmed$"):
+        evaluate.film(tmp_path)
+
+
 def test_a_film_follows_the_rules_of_the_maze(film):
     assert len(film.cell) == 500 and film.pixels.shape == (500, 5, 5)
     cells = np.concatenate([[LAYOUT.start @ [COLUMNS, 1]], film.cell])
