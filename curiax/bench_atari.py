@@ -20,7 +20,7 @@ from rich.console import Console
 
 from curiax.agent.policy import make_encoder
 from curiax.config import Config
-from curiax.distributed import everywhere, make_mesh, pose_as, put, split, within
+from curiax.distributed import everywhere, make_mesh, pose_as, split, within
 from curiax.envs import make_host
 from curiax.errors import UserError
 from curiax.presets import ATARI_LAPTOP, ATARI_PAPER
@@ -85,8 +85,7 @@ def jax_gradient(frames: np.ndarray, mesh: Mesh | None) -> Callable[[], Any]:
     """As `curiax train --devices N` finds it: the frames are split among the devices of the mesh."""
     encoder, obs = make_encoder(ATARI_PAPER.network, FRAMES, jax.random.key(0)), jnp.asarray(frames)
     if mesh is not None:
-        whole = everywhere(mesh)
-        encoder, obs = jax.tree.map(lambda x: put(np.asarray(x), whole), encoder), put(frames, split(mesh, 0))
+        encoder, obs = jax.device_put(encoder, everywhere(mesh)), jax.device_put(frames, split(mesh, 0))
     gradient = within(mesh, jax.jit(jax.grad(lambda encoder, obs: jnp.sum(jnp.square(encoder(obs))))))
     return lambda: jax.block_until_ready(gradient(encoder, obs))
 
