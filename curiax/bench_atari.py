@@ -47,10 +47,11 @@ def bench_atari(console: Console, path: Path | None) -> dict[str, Any]:
     cores = available_cores()
     pose_as(len(cores))
     result: dict[str, Any] = {"cores": len(cores), "frames": NUM_FRAMES, "bars": BARS}
-    result |= encoder_ratio(make_mesh(min(len(cores), jax.local_device_count()), NUM_FRAMES))
+    most = min(len(cores), jax.local_device_count())
+    result["devices"] = max(number for number in range(1, most + 1) if NUM_FRAMES % number == 0)
+    result |= encoder_ratio(make_mesh(result["devices"], NUM_FRAMES))
     show_encoder(console, result)
-    result |= training_ratio(LEARNING)
-    result |= on_one_core(LEARNING, cores)
+    result |= training_ratio(LEARNING, cores)
     show_training(console, result)
     if path is not None:
         path.write_text(json.dumps(result, indent=2) + "\n")
@@ -58,8 +59,8 @@ def bench_atari(console: Console, path: Path | None) -> dict[str, Any]:
 
 
 def encoder_ratio(mesh: Mesh | None) -> dict[str, float | None]:
-    """Milliseconds of the gradient of Σ ω(o)² in all weights: by one device, with a device for every core, and by
-    PyTorch on all cores, None where it is not installed."""
+    """Milliseconds of the gradient of Σ ω(o)² in all weights: by one device, by one for every core, and by PyTorch on all
+    cores, None where it is not installed."""
     frames = np.random.default_rng(0).integers(0, 256, (NUM_FRAMES, *FRAMES.observation_shape), np.uint8)
     sides = {"one_device_ms": jax_gradient(frames, None), "encoder_ms": jax_gradient(frames, mesh)}
     try:
@@ -129,18 +130,25 @@ def torch_encoder(torch: Any) -> tuple[Any, Callable[[Any], Any]]:
     return layers, encode
 
 
-def training_ratio(config: Config) -> dict[str, Any]:
-    """Agent steps per second, collecting ahead and in step, end to end, in rounds that both take turns in."""
-    rounds = [[training_rate(replace(config, sync=sync)) for sync in (False, True)] for _ in range(ROUNDS)]
-    ahead, in_step = (Rate(*map(statistics.median, zip(*rates, strict=True))) for rates in zip(*rounds, strict=True))
-    ratios = [ahead.steps_per_s / in_step.steps_per_s for ahead, in_step in rounds]
+def training_ratio(config: Config, cores: list[int]) -> dict[str, Any]:
+    """Agent steps per second, collecting ahead, in step, and by a process for each core, in rounds of all three."""
+    ahead, in_step, apart = [], [], []
+    for _ in range(ROUNDS):
+        ahead.append(training_rate(replace(config, sync=False)))
+        in_step.append(training_rate(replace(config, sync=True)))
+        apart.append(rate_apart(config, cores))
+    ratios = [one.steps_per_s / other.steps_per_s for one, other in zip(ahead, in_step, strict=True)]
+    most = [one / other.steps_per_s for one, other in zip(apart, in_step, strict=True) if one is not None]
+    known = [one for one in apart if one is not None]
     return {
-        "agent_steps_per_s": ahead.steps_per_s,
-        "in_step_steps_per_s": in_step.steps_per_s,
+        "agent_steps_per_s": statistics.median(one.steps_per_s for one in ahead),
+        "in_step_steps_per_s": statistics.median(one.steps_per_s for one in in_step),
+        "apart_steps_per_s": statistics.median(known) if known else None,
         "ahead_vs_in_step": statistics.median(ratios),
         "ahead_vs_in_step_rounds": ratios,
-        "cores_busy": ahead.cores_busy,
-        "in_step_cores_busy": in_step.cores_busy,
+        "apart_vs_in_step": statistics.median(most) if most else None,
+        "cores_busy": statistics.median(one.cores_busy for one in ahead),
+        "in_step_cores_busy": statistics.median(one.cores_busy for one in in_step),
     }
 
 
@@ -161,13 +169,12 @@ def training_rate(config: Config) -> Rate:
     return Rate(ROWS * config.log_every * config.steps_per_update / seconds, busy / seconds)
 
 
-def on_one_core(config: Config, cores: list[int]) -> dict[str, float | None]:
-    """The same work by a process that has one core, where nothing can wait for anything; all cores can make so many
-    times as many steps, and no more: work is not made less by doing it at the same time."""
-    speeds = measure({"alone": replace(config, log_every=2 * config.log_every)}, cores[:1], Stop())
-    if "alone" not in speeds:
-        return {"one_core_steps_per_s": None}
-    return {"one_core_steps_per_s": speeds["alone"].steps_per_second}
+def rate_apart(config: Config, cores: list[int]) -> float | None:
+    """The same work by a process on each core, together. Nothing waits there for anything, so no way of sharing one
+    run's work between the cores makes more steps of it: work is not made less by doing it at the same time."""
+    longer = replace(config, log_every=2 * config.log_every)
+    speeds = measure({f"core-{core}": longer for core in cores}, cores, Stop())
+    return sum(one.steps_per_second for one in speeds.values()) if len(speeds) == len(cores) else None
 
 
 def tell(console: Console, result: dict[str, Any], name: str, text: str) -> None:
@@ -176,7 +183,7 @@ def tell(console: Console, result: dict[str, Any], name: str, text: str) -> None
 
 
 def show_encoder(console: Console, result: dict[str, Any]) -> None:
-    ours = f"{result['encoder_ms']:,.0f} ms with a device for each core, {result['one_device_ms']:,.0f} ms with one"
+    ours = f"{result['encoder_ms']:,.0f} ms on --devices {result['devices']}, {result['one_device_ms']:,.0f} ms on one"
     text = f"gradient of the paper's encoder, {result['frames']} frames: {ours}"
     if result["encoder_vs_torch"] is None:
         console.print(text, highlight=False, markup=False)
@@ -187,15 +194,13 @@ def show_encoder(console: Console, result: dict[str, Any]) -> None:
 
 
 def show_training(console: Console, result: dict[str, Any]) -> None:
-    ahead, in_step, alone = (result[f"{who}_steps_per_s"] for who in ("agent", "in_step", "one_core"))
+    ahead, in_step, apart = (result[f"{who}_steps_per_s"] for who in ("agent", "in_step", "apart"))
     text = f"collecting while learning: {ahead:,.0f} agent steps/s, in step {in_step:,.0f}"
     tell(console, result, "ahead_vs_in_step", f"{text}, {result['ahead_vs_in_step']:.2f} × as fast")
-    if alone is not None:
-        most = result["cores"] * alone
-        shares = f"ahead makes {ahead / most:.0%} of that, in step {in_step / most:.0%}"
-        could = f"more than {most / in_step:.2f} × cannot be gained"
-        text = f"one core by itself: {alone:,.0f} agent steps/s, so {result['cores']} could make {most:,.0f}"
-        console.print(f"{text}; {shares}: {could}", highlight=False, markup=False)
+    if apart is not None:
+        text = f"a process on each core, which waits for nothing: {apart:,.0f} agent steps/s together"
+        could = f"{result['apart_vs_in_step']:.2f} × those in step, so no more could be gained"
+        console.print(f"{text}, {could}", highlight=False, markup=False)
     busy = f"{result['in_step_cores_busy']:.2f} of {result['cores']} cores are busy in step"
     console.print(f"{busy}, {result['cores_busy']:.2f} when collecting ahead", highlight=False, markup=False)
     text = f"laptop byol-explore, 84×84 frames, end to end: {ahead:,.0f} agent steps/s"

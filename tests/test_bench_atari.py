@@ -22,7 +22,8 @@ from curiax.studies.progress import Speed
 
 RESULT = {"encoder_ms": 100.0, "one_device_ms": 120.0, "torch_encoder_ms": 85.0, "encoder_vs_torch": 0.85}
 RESULT |= {"agent_steps_per_s": 620.0, "in_step_steps_per_s": 500.0, "ahead_vs_in_step": 1.24}
-RESULT |= {"cores": 2, "cores_busy": 1.9, "in_step_cores_busy": 1.5, "frames": 128, "one_core_steps_per_s": 320.0}
+RESULT |= {"cores": 2, "cores_busy": 1.9, "in_step_cores_busy": 1.5, "frames": 128, "devices": 2}
+RESULT |= {"apart_steps_per_s": 640.0, "apart_vs_in_step": 1.28}
 
 
 def shown(result):
@@ -34,11 +35,10 @@ def shown(result):
 
 def test_show_says_every_ratio_and_whether_it_reaches_its_bar():
     encoder, ahead, most, busy, speed = shown(RESULT).splitlines()
-    assert "100 ms with a device for each core, 120 ms with one" in encoder
+    assert "100 ms on --devices 2, 120 ms on one" in encoder
     assert "PyTorch 85 ms, 0.85 × its speed  (bar 0.8: reached)" in encoder
     assert "620 agent steps/s, in step 500, 1.24 × as fast  (bar 1.3: missed)" in ahead
-    assert "320 agent steps/s, so 2 could make 640; ahead makes 97% of that, in step 78%" in most
-    assert "more than 1.28 × cannot be gained" in most
+    assert "640 agent steps/s together, 1.28 × those in step, so no more could be gained" in most
     assert "1.50 of 2 cores are busy in step, 1.90 when collecting ahead" in busy
     assert "620 agent steps/s  (bar 500: reached)" in speed
 
@@ -47,8 +47,8 @@ def test_without_pytorch_the_comparison_is_left_out_and_said():
     assert "PyTorch is not installed" in shown(RESULT | {"encoder_vs_torch": None, "torch_encoder_ms": None})
 
 
-def test_where_one_core_was_not_measured_nothing_is_said_of_it():
-    assert "one core" not in shown(RESULT | {"one_core_steps_per_s": None})
+def test_where_processes_apart_were_not_measured_nothing_is_said_of_them():
+    assert "a process on each core" not in shown(RESULT | {"apart_steps_per_s": None, "apart_vs_in_step": None})
 
 
 def test_a_result_that_could_not_be_written_is_refused_at_once(tmp_path, capsys):
@@ -57,12 +57,22 @@ def test_a_result_that_could_not_be_written_is_refused_at_once(tmp_path, capsys)
 
 
 def test_each_round_is_compared_with_itself(monkeypatch):
-    """Of a machine that is twice as slow in one round, the ratio is the same."""
+    """Of a machine that is twice as slow in one round, the ratios are the same."""
     rates = iter([Rate(30, 2), Rate(20, 1), Rate(15, 2), Rate(10, 1), Rate(33, 2), Rate(30, 1)])
+    speeds = iter([12.0, 6.0, 24.0])
     monkeypatch.setattr(bench_atari, "training_rate", lambda config: next(rates))
-    result = bench_atari.training_ratio(bench_atari.LEARNING)
+    monkeypatch.setattr(
+        bench_atari, "measure", lambda configs, cores, stop: dict.fromkeys(configs, Speed(next(speeds), 1.0))
+    )
+    result = bench_atari.training_ratio(bench_atari.LEARNING, [0, 1])
     assert result["ahead_vs_in_step"] == 1.5 and result["ahead_vs_in_step_rounds"] == [1.5, 1.5, 1.1]
     assert (result["agent_steps_per_s"], result["in_step_steps_per_s"]) == (30, 20)
+    assert (result["apart_steps_per_s"], result["apart_vs_in_step"]) == (24, 1.2)  # 24/20, 12/10, 48/30
+
+
+def test_a_process_that_was_too_slow_to_measure_leaves_no_sum(monkeypatch):
+    monkeypatch.setattr(bench_atari, "measure", lambda configs, cores, stop: {"core-0": Speed(1.0, 1.0)})
+    assert bench_atari.rate_apart(bench_atari.LEARNING, [0, 1]) is None
 
 
 @pytest.mark.slow
@@ -79,11 +89,12 @@ def test_the_command_measures_training_ahead_and_in_step(tmp_path, monkeypatch, 
     config = dataclasses.replace(on_host(TINY), curiosity="byol-explore", log_every=1)
     for name, value in {"LEARNING": config, "ROUNDS": 1, "ROWS": 1, "TURNS": 1, "NUM_FRAMES": 1}.items():
         monkeypatch.setattr(bench_atari, name, value)
-    monkeypatch.setattr(bench_atari, "measure", lambda configs, cores, stop: {"alone": Speed(300.0, 1.0)})
+    monkeypatch.setattr(bench_atari, "measure", lambda configs, cores, stop: dict.fromkeys(configs, Speed(300.0, 1.0)))
+    monkeypatch.setattr(bench_atari, "pose_as", lambda number: None)  # other tests would have these devices too
     assert main(["bench", "atari", "--json", str(tmp_path / "bench.json")]) == 0
     result = json.loads((tmp_path / "bench.json").read_text())
     assert result["encoder_ms"] > 0 and result["encoder_vs_torch"] is None
-    assert result["agent_steps_per_s"] > 0 and result["one_core_steps_per_s"] == 300
+    assert result["agent_steps_per_s"] > 0 and result["apart_steps_per_s"] == 300 * result["cores"]
     assert result["cores_busy"] > 0 and result["in_step_cores_busy"] > 0
     assert "PyTorch is not installed" in capsys.readouterr().out
 
