@@ -59,8 +59,8 @@ def bench_atari(console: Console, path: Path | None) -> dict[str, Any]:
 
 
 def encoder_ratio(mesh: Mesh | None) -> dict[str, float | None]:
-    """Milliseconds of the gradient of Σ ω(o)² in all weights: by one device, by one for every core, and by PyTorch on all
-    cores, None where it is not installed."""
+    """Milliseconds of the gradient of Σ ω(o)² in all weights: by one device, by one for every core, and by PyTorch on
+    all cores, None where it is not installed."""
     frames = np.random.default_rng(0).integers(0, 256, (NUM_FRAMES, *FRAMES.observation_shape), np.uint8)
     sides = {"one_device_ms": jax_gradient(frames, None), "encoder_ms": jax_gradient(frames, mesh)}
     try:
