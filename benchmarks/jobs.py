@@ -46,8 +46,9 @@ class Member:
         return code
 
     def said(self) -> Line | None:
-        """The last line of ours on stderr."""
-        return next((line for line in reversed(self.err) if line.text.startswith("curiax: ")), None)
+        """The last line of ours on stderr. Where a disk is full, a thread of Orbax's may have begun it with its own."""
+        found = (line for line in reversed(self.err) if "curiax: " in line.text)
+        return next((line._replace(text=line.text[line.text.index("curiax: ") :]) for line in found), None)
 
 
 def read(stream: IO[str], lines: list[Line]) -> None:
