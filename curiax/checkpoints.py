@@ -1,7 +1,6 @@
 """Checkpoints: a state as files, whole or not at all, sealed against damage."""
 
 import hashlib
-import os
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from curiax.files import write_atomically
 from curiax.types import LearnerState
 
 
@@ -63,9 +63,3 @@ def digest(directory: Path) -> str:
         with path.open("rb") as file:
             total.update(f"{path.relative_to(directory)}\n".encode() + hashlib.file_digest(file, "sha256").digest())
     return total.hexdigest()
-
-
-def write_atomically(path: Path, text: str) -> None:
-    temporary = path.with_name(path.name + ".part")
-    temporary.write_text(text)
-    os.replace(temporary, path)

@@ -9,7 +9,6 @@ DONE          the run is whole
 """
 
 import csv
-import fcntl
 import json
 import math
 import os
@@ -20,10 +19,11 @@ from typing import Any
 import numpy as np
 from tensorboardX import SummaryWriter
 
-from curiax.checkpoints import checkpoint_manager, restore_checkpoint, seal, to_arrays, verify, write_atomically
+from curiax.checkpoints import checkpoint_manager, restore_checkpoint, seal, to_arrays, verify
 from curiax.config import Config, from_dict, to_dict
 from curiax.envs import spec_of
 from curiax.errors import UserError, first_line
+from curiax.files import lock, set_aside, write_atomically
 from curiax.types import LearnerState
 
 MAPS = ("visits", "reward")  # the order in maps.f32
@@ -111,9 +111,13 @@ class Run:
 
     def go_back(self, num_updates: int) -> None:
         """Sets aside the rows after an update, of a run that will not repeat them: what its emulators did is gone."""
-        if num_updates < self._metrics.last_update:
+        if num_updates >= self._metrics.last_update:
+            return
+        try:
             aside = self._metrics.cut(num_updates)
-            self.notes.append(f"rows after update {num_updates} are of a run that was lost, and now in {aside.name}")
+        except OSError as error:  # a full disk
+            raise UserError(f"{self.directory}: lost rows cannot be set aside ({error.strerror})") from None
+        self.notes.append(f"rows after update {num_updates} are of a run that was lost, and now in {aside.name}")
 
     def log(
         self, num_updates: int, metrics: dict[str, float], seconds: float, maps: dict[str, np.ndarray] | None = None
@@ -287,21 +291,3 @@ def differences(old: dict[str, Any], new: dict[str, Any], prefix: str = "") -> d
         elif old[name] != new[name]:
             found[prefix + name] = (old[name], new[name])
     return found
-
-
-def set_aside(directory: Path) -> Path:
-    """Renames a directory to the first free NAME.N."""
-    directory = directory.absolute()  # "." has no name
-    target = next(p for n in range(1, 10_000) if not (p := directory.with_name(f"{directory.name}.{n}")).exists())
-    return directory.rename(target)
-
-
-def lock(path: Path) -> Any:
-    """Holds the directory until the file is closed or the process ends."""
-    file = path.open("w")
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        file.close()
-        raise UserError(f"{path.parent}: another process is training here") from None
-    return file

@@ -38,7 +38,7 @@ def test_show_says_every_ratio_and_whether_it_reaches_its_bar():
     assert "100 ms on --devices 2, 120 ms on one" in encoder
     assert "PyTorch 85 ms, 0.85 × its speed  (bar 0.8: reached)" in encoder
     assert "620 agent steps/s, in step 500, 1.24 × as fast  (bar 1.3: missed)" in ahead
-    assert "640 agent steps/s together, 1.28 × those in step, so no more could be gained" in most
+    assert "640 agent steps/s in all, 1.28 × those in step, so no more could be gained" in most
     assert "1.50 of 2 cores are busy in step, 1.90 when collecting ahead" in busy
     assert "620 agent steps/s  (bar 500: reached)" in speed
 
@@ -68,6 +68,14 @@ def test_each_round_is_compared_with_itself(monkeypatch):
     assert result["ahead_vs_in_step"] == 1.5 and result["ahead_vs_in_step_rounds"] == [1.5, 1.5, 1.1]
     assert (result["agent_steps_per_s"], result["in_step_steps_per_s"]) == (30, 20)
     assert (result["apart_steps_per_s"], result["apart_vs_in_step"]) == (24, 1.2)  # 24/20, 12/10, 48/30
+
+
+def test_on_many_cores_two_processes_stand_for_the_rest(monkeypatch):
+    speeds = {0: 10.0, 1: 20.0}
+    monkeypatch.setattr(
+        bench_atari, "measure", lambda configs, cores, stop: {str(core): Speed(speeds[core], 1.0) for core in cores}
+    )
+    assert bench_atari.rate_apart(bench_atari.LEARNING, list(range(8))) == 8 * 15.0
 
 
 def test_a_process_that_was_too_slow_to_measure_leaves_no_sum(monkeypatch):

@@ -15,6 +15,7 @@ MAX_LINES = 350
 # `curiax/__init__.py` is the public face: it may import from all, and nothing imports from it.
 LAYERS = (
     "errors",
+    "files",
     "witness",
     "polling",
     "suggest",

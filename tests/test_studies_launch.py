@@ -12,8 +12,8 @@ import pytest
 from terminal import ROOT
 from test_program import train_args
 
+from curiax.files import lock
 from curiax.program import Stop
-from curiax.runs import lock
 from curiax.studies.launch import Task, available_cores, held, launch, reason
 
 PATIENCE = 300  # seconds; a busy machine is slow to start a program

@@ -17,7 +17,8 @@ from test_studies_launch import processes, wait_for
 
 from curiax.cli import main
 from curiax.config import LAPTOP
-from curiax.runs import lock, read_metrics
+from curiax.files import lock
+from curiax.runs import read_metrics
 from curiax.studies.progress import Speed
 from curiax.studies.run import estimate, make_plan
 

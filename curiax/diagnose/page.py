@@ -14,10 +14,10 @@ import numpy as np
 from curiax.diagnose import words
 from curiax.diagnose.figures import TITLES, panels, percent, to_png, to_svg
 from curiax.diagnose.findings import Findings, Part
+from curiax.files import write_atomically
 from curiax.report import made
 from curiax.report.page import ASSETS as REPORT_ASSETS
 from curiax.report.page import paragraphs
-from curiax.runs import write_atomically
 from curiax.types import EnvSpec
 
 ASSETS = Path(__file__).parent / "assets"

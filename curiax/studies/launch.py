@@ -16,8 +16,8 @@ from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
+from curiax.files import write_atomically
 from curiax.program import Stop
-from curiax.runs import write_atomically
 
 POLL_INTERVAL = 0.5  # seconds
 MAX_LOSSES = 10  # of one run; after that it is not the machines' fault

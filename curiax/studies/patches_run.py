@@ -17,7 +17,8 @@ from rich.table import Table
 from curiax.config import Config, to_dict, validate
 from curiax.envs import atari
 from curiax.errors import UserError
-from curiax.runs import differences, write_atomically
+from curiax.files import write_atomically
+from curiax.runs import differences
 from curiax.studies.base import option
 from curiax.studies.patches import (
     CONFIG,

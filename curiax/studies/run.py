@@ -19,8 +19,8 @@ from rich.console import Console
 from curiax.config import Config
 from curiax.envs import on_host
 from curiax.errors import UserError
+from curiax.files import lock, write_atomically
 from curiax.program import Stop, polite_stop
-from curiax.runs import lock, write_atomically
 from curiax.studies import STUDIES
 from curiax.studies.base import Member, changes, member_config, members
 from curiax.studies.display import Display, Line

@@ -15,7 +15,8 @@ from rich.table import Table
 
 from curiax.curiosity import resolve
 from curiax.envs.scm import KINDS
-from curiax.runs import number, write_atomically
+from curiax.files import write_atomically
+from curiax.runs import number
 from curiax.studies.scm import CHUNK, CLASSES, NUM_DARK
 
 METHODS = (

@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from rich.table import Table
 
-from curiax.runs import last_quarter, number, read_metrics, write_atomically
+from curiax.files import write_atomically
+from curiax.runs import last_quarter, number, read_metrics
 from curiax.studies.base import Member
 from curiax.studies.progress import nanmean
 
