@@ -20,6 +20,7 @@ from curiax.curiosity.base import Curiosity
 from curiax.curiosity.reward import bonus_init, mix
 from curiax.envs.base import Environment
 from curiax.rollout import Actor, actor_init, rollout
+from curiax.trial import trial
 from curiax.types import EnvSpec, Experience, LearnerParams, LearnerState, Masked, Trajectory
 
 Metrics = dict[str, Array]
@@ -47,6 +48,7 @@ class Scored(NamedTuple):
     intrinsic: Float[Array, "T B"]
     temperature: Float[Array, ""]
     metrics: Metrics
+    critic: Any = None
 
 
 def make_learner(config: Config, env: Environment) -> Learner:
@@ -71,7 +73,9 @@ def make_batch_learner(config: Config, spec: EnvSpec, begin: Callable[[PRNGKeyAr
     `begin` makes the part of the state that is the environment's.
     """
     curiosity = curiosities.make(config, spec)
-    optimizer = optax.flatten(optax.adam(config.learning_rate))  # one long vector
+    clip = float(trial("clip", "1"))
+    clip = optax.clip_by_global_norm(clip) if clip else optax.identity()
+    optimizer = optax.flatten(optax.chain(clip, optax.adam(config.learning_rate)))  # one long vector
 
     def init(key: PRNGKeyArray) -> LearnerState:
         return learner_init(config, spec, curiosity, optimizer, begin, key)
@@ -102,7 +106,7 @@ def learner_init(
         params=params,
         acting=agent,
         targets=targets,
-        optimizer=optimizer.init(params),
+        optimizer=optimizer.init(params._replace(critic=()) if hasattr(critic, "optimizer") else params),
         bonus=bonus_init(),
         popart=popart.popart_init(),
         stream=begin(key_stream),
@@ -123,20 +127,30 @@ def learner_learn(
     """One update from one batch. Rewards come from the parameters that existed when the batch was collected."""
 
     def loss(params: LearnerParams, paid: Array | None = paid) -> tuple[Float[Array, ""], Scored]:
+        params = params if scoring is None else params._replace(critic=scoring)
         return learner_loss(config, curiosity, params, state, trajectory, key, paid)
 
+    scoring = None
+    if hasattr(state.params.critic, "optimizer"):
+        scoring, state = state.params.critic, state._replace(params=state.params._replace(critic=()))
     (_, scored), grads = jax.value_and_grad(loss, has_aux=True)(state.params)  # reward first, then update
-    if config.world.updates == "alternating":
+    if config.world.updates == "alternating" and scoring is None:
         # The critic's step, then everything else's against the new critic; both then enter one Adam update.
         stepped, _ = descend(config, optimizer, grads, state.optimizer, state.params, state.num_updates)
         rest, _ = jax.grad(loss, has_aux=True)(state.params._replace(critic=stepped.critic), scored.error)
         grads = rest._replace(critic=grads.critic)
     new, optimizer_state = descend(config, optimizer, grads, state.optimizer, state.params, state.num_updates)
+    if scored.critic is not None:
+        new = new._replace(critic=scored.critic)
     new = new._replace(duals=project_duals(remember_temperature(config.vmpo, new.duals, scored.temperature)))
 
     statistics = popart.art(state.popart, scored.returns, trajectory.valid, config.vmpo.popart_step)
-    agent = new.agent._replace(value=popart.pop(new.agent.value, state.popart, statistics))
-    acting = state.acting._replace(value=popart.pop(state.acting.value, state.popart, statistics))
+    if trial("popart", "art") == "art":
+        pop = lambda head, *_: head  # noqa: E731
+    else:
+        pop = popart.pop
+    agent = new.agent._replace(value=pop(new.agent.value, state.popart, statistics))
+    acting = state.acting._replace(value=pop(state.acting.value, state.popart, statistics))
     num_updates = state.num_updates + 1
     refresh = num_updates % config.vmpo.target_period == 0
     metrics = scored.metrics | gradient_norms(grads) | new.duals | {"value_scale": statistics.scale}
@@ -200,7 +214,7 @@ def learner_loss(
         popart.unnormalise(state.popart, value), (1 - vmpo.discount) * reward, discount, valid, vmpo.lambda_
     )
     value_error = popart.normalise(state.popart, returns) - value[:-1]
-    advantage = state.popart.scale * value_error  # G − V
+    advantage = value_error * (1.0 if trial("advantage", "scaled") == "scaled" else state.popart.scale)
     policy = vmpo_losses(
         vmpo, params.duals, agent.policy(belief[:-1]), trajectory.logits, trajectory.action, advantage, valid
     )
@@ -217,7 +231,7 @@ def learner_loss(
     metrics |= {"entropy": -means["entropy"], "kl": kl}
     errors = {"error": Masked(error, valid)} | curious.diagnostics
     metrics |= step_metrics(trajectory, errors, intrinsic)
-    return total, Scored(error, bonus, returns, intrinsic, policy.temperature, jax.lax.stop_gradient(metrics))
+    return total, Scored(error, bonus, returns, intrinsic, policy.temperature, jax.lax.stop_gradient(metrics), curious.critic)
 
 
 def belief_of_heads(config: Config, curiosity: Curiosity, belief: Float[Array, "T1 B D"]) -> Float[Array, "T1 B D"]:

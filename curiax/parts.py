@@ -10,7 +10,7 @@ import tyro
 class NetworkConfig:
     """Sizes of the agent's networks."""
 
-    encoder_hidden: tuple[int, ...] = ()
+    encoder_hidden: tuple[int, ...] = (128,)
     """hidden layers of the encoder ω; none makes it linear"""
     patch: int = 1
     """side of the square patches that an image is cut into before all else; 1 keeps its pixels"""
@@ -22,7 +22,7 @@ class NetworkConfig:
     """size of w = ω(o)"""
     feature_hidden: tuple[int, ...] = (128,)
     """hidden layers of the encoders that methods other than BYOL have of their own"""
-    encoder_speed: float = 0.3
+    encoder_speed: float = 1.0
     """learning rate of the encoder ω, relative to the agent's"""
     action_embedding: int = 32
     """size of the embedding of an action"""
@@ -42,7 +42,7 @@ class WorldConfig:
     """hidden layers of predictor, reconstructor, generator and critic"""
     layer_norm: bool = True
     """LayerNorm in the hidden layers of predictor, reconstructor and generator"""
-    hindsight: Literal["direct", "innovation"] = "innovation"
+    hindsight: Literal["direct", "innovation"] = "direct"
     """generator and reconstructor: the paper's MLPs, or channels for what the predictor missed (docs/methods.md)"""
     target_decay: float = 0.99
     """α: the target encoder's memory per update"""
@@ -60,9 +60,9 @@ class WorldConfig:
     """weight of the contrastive loss in the model; 0 leaves it out"""
     temperature: float = 0.5
     """τ: divides the critic's energies"""
-    critic: Literal["concat", "separable"] = "separable"
+    critic: Literal["concat", "separable"] = "concat"
     """an MLP of [b, a, z], or an inner product of an MLP of [b, a] and an MLP of z"""
-    contrast_share: float = 1.0
+    contrast_share: float = 0.5
     """share of the time steps, drawn anew each update, on which z is contrasted"""
     updates: Literal["alternating", "simultaneous"] = "simultaneous"
     """critic and model: one step each in turn, or both from one backward pass"""
@@ -72,7 +72,7 @@ class WorldConfig:
     """learning rate of generator, reconstructor and critic, relative to the agent's"""
     critic_speed: float = 1.0
     """learning rate of the critic, relative to that of generator and reconstructor"""
-    warm_up: int = 1000
+    warm_up: int = 0
     """updates in which 1/λ and hindsight_speed come down, evenly in their logarithms, from a value at the start"""
     warm_up_weight: float = 25.0
     """1/λ at the start of the warm-up: with less, z says nothing and is not listened to (docs/methods.md)"""
@@ -144,13 +144,13 @@ class VMPOConfig:
     """ε_αΣ: and of its covariance, which would otherwise shrink before the mean is found"""
     target_period: int = 10
     """updates between copies of the online network to the acting one"""
-    train_beliefs: bool = False
+    train_beliefs: bool = True
     """do policy and value train encoder and core too (representation sharing), where the curiosity trains them?"""
     popart_step: float = 0.01
     """how far an update moves the scale of values, which begins at 1, to that of its returns; few updates need more"""
     value_weight: float = 0.5
     """weight of the value loss"""
-    entropy_weight: float = 0.02
+    entropy_weight: float = 0.001
     """weight of the entropy bonus"""
 
 

@@ -84,6 +84,7 @@ class CuriosityOutput(NamedTuple):
     losses: dict[str, Masked]  # unreduced: "reconstruction", "invariance", …
     error: Float[Array, "T B"]  # what becomes reward
     metrics: dict[str, Array]
+    critic: State = None  # after its step
     diagnostics: dict[str, Masked] = {}  # noqa: RUF012 — [T, B], reported on noise and elsewhere apart
 
 

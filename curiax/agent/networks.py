@@ -10,6 +10,7 @@ from jaxtyping import Array, Float, PRNGKeyArray, Shaped
 from curiax.agent.convolve import convolve_and_pool, residual_block, standardise
 from curiax.agent.convolve_cpu import on_cpu
 from curiax.streams import alone, each_its_own
+from curiax.trial import trial
 
 MANY_IMAGES = 64  # to be encoded in two halves on a CPU; fewer are not worth it
 
@@ -20,8 +21,8 @@ class Linear(eqx.Module):
     weight: Float[Array, "i o"]
     bias: Float[Array, " o"]
 
-    def __init__(self, num_in: int, num_out: int, key: PRNGKeyArray):
-        self.weight = lecun_uniform(key, num_in, num_out)
+    def __init__(self, num_in: int, num_out: int, key: PRNGKeyArray, gain: float = 1.0):
+        self.weight = gain * lecun_uniform(key, num_in, num_out)
         self.bias = jnp.zeros(num_out)
 
     def __call__(self, x: Float[Array, "*batch i"]) -> Float[Array, "*batch o"]:
@@ -39,6 +40,8 @@ class LayerNorm(eqx.Module):
     def __call__(self, x: Float[Array, "*batch d"]) -> Float[Array, "*batch d"]:
         centred = x - jnp.mean(x, axis=-1, keepdims=True)
         variance = jnp.mean(jnp.square(centred), axis=-1, keepdims=True)
+        if trial("norm", "plain") == "plain":
+            return centred * jax.lax.rsqrt(variance + 1e-5)
         scale = jnp.broadcast_to(self.scale, x.shape)
         return add_bias(centred * jax.lax.rsqrt(variance + 1e-5) * scale, self.shift)
 
@@ -49,10 +52,13 @@ class MLP(eqx.Module):
     layers: tuple[Linear, ...]
     norms: tuple[LayerNorm, ...]
 
-    def __init__(self, num_in: int, hidden: tuple[int, ...], num_out: int, key: PRNGKeyArray, layer_norm: bool = False):
+    def __init__(self, num_in: int, hidden: tuple[int, ...], num_out: int, key: PRNGKeyArray, layer_norm: bool = False, last: float = 1.0):
         sizes = (num_in, *hidden, num_out)
         keys = jax.random.split(key, len(sizes) - 1)
-        self.layers = tuple(Linear(i, o, k) for i, o, k in zip(sizes[:-1], sizes[1:], keys, strict=True))
+        he = trial("init", "he") == "he"
+        gains = [2**0.5 if he else 1.0] * len(hidden) + [last if he else 1.0]
+        parts = zip(sizes[:-1], sizes[1:], keys, gains, strict=True)
+        self.layers = tuple(Linear(*part) for part in parts)
         self.norms = tuple(LayerNorm(size) for size in hidden) if layer_norm else ()
 
     def __call__(self, x: Float[Array, "*batch i"]) -> Float[Array, "*batch o"]:

@@ -32,8 +32,8 @@ def make_agent(config: NetworkConfig, spec: EnvSpec, key: PRNGKeyArray) -> Agent
         encoder=make_encoder(config, spec, key_encoder),
         action_embedding=jax.random.normal(key_action, (spec.num_actions, config.action_embedding)),
         core=GRU(config.embedding + config.action_embedding, config.belief, key_core),
-        policy=MLP(config.belief, config.head_hidden, distribution_for(spec).num_outputs(spec.num_actions), key_policy),
-        value=MLP(config.belief, config.head_hidden, 1, key_value),
+        policy=MLP(config.belief, config.head_hidden, distribution_for(spec).num_outputs(spec.num_actions), key_policy, last=0.01),
+        value=MLP(config.belief, config.head_hidden, 1, key_value, last=0.01),
     )
 
 

@@ -1,12 +1,15 @@
 """The critic's energies of all pairs of contexts and hindsight vectors, and the contrastive value."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import optax
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from curiax.agent.networks import MLP, add_bias
+from curiax.config import Config
+from curiax.trial import trial
 from curiax.types import Params
 
 MASKED = -1e9  # an energy whose exponential is zero; −∞ would make gradients NaN
@@ -74,3 +77,53 @@ def reverse_gradient(params: Params) -> Params:
 
 
 reverse_gradient.defvjp(lambda params: (params, None), lambda _, grads: (jax.tree.map(jnp.negative, grads),))
+
+
+class CriticState(NamedTuple):
+    """The critic, and its own Adam."""
+
+    params: Params
+    optimizer: Any
+
+
+def critic_optimizer(config: Config) -> optax.GradientTransformation:
+    return optax.flatten(optax.adam(config.learning_rate))
+
+
+def critic_init(config: Config, context: int, key: PRNGKeyArray) -> CriticState:
+    critic = make_critic(config.world.critic, context, config.world.latent, config.world.hidden, key)
+    return CriticState(critic, critic_optimizer(config).init(critic))
+
+
+def contrast(
+    config: Config,
+    critic: CriticState,
+    context: Float[Array, "*batch K c"],
+    z: Float[Array, "*batch K l"],
+    valid: Bool[Array, "*batch K"],
+) -> tuple[CriticState, Float[Array, "*batch K"]]:
+    """One step of the critic, up; then L_con of the z against the new critic, which stays as it is."""
+    critic = jax.lax.stop_gradient(critic)
+
+    def value(params: Params, z: Array) -> Array:
+        return contrastive_value(energies(params, context, z), valid, config.world.temperature)
+
+    if trial("updates", "alternating") == "simultaneous":
+        values, backward = jax.vjp(value, critic.params, jax.lax.stop_gradient(z))
+        count = jnp.maximum(jnp.sum(valid.astype(jnp.float32)), 1.0)
+        grads, grad_z = backward(jnp.where(valid, 1.0, 0.0) / count)
+        stepped = ascend(config, critic, grads)
+        along = jnp.sum(jax.lax.stop_gradient(grad_z * count) * z, axis=-1)
+        return stepped, jax.lax.stop_gradient(values) + along - jax.lax.stop_gradient(along)
+
+    def mean(params: Params) -> Array:
+        return jnp.mean(value(params, jax.lax.stop_gradient(z)), where=valid)
+
+    critic = ascend(config, critic, jax.grad(mean)(critic.params))
+    return critic, value(critic.params, z)
+
+
+def ascend(config: Config, critic: CriticState, grads: Params) -> CriticState:
+    with jax.numpy_dtype_promotion("standard"):  # optax relies on it
+        updates, optimizer = critic_optimizer(config).update(jax.tree.map(jnp.negative, grads), critic.optimizer)
+    return jax.lax.stop_gradient(CriticState(optax.apply_updates(critic.params, updates), optimizer))

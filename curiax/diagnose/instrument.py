@@ -29,7 +29,7 @@ from curiax.curiosity.base import (
     squared_distance,
     stay,
 )
-from curiax.curiosity.hindsight import blurred, hindsight, innovate
+from curiax.curiosity.innovation import blurred, hindsight, innovate
 from curiax.curiosity.predict import open_loop
 from curiax.diagnose.view import View
 from curiax.learner import descend, loss_weights, masked_mean, masked_means

@@ -13,6 +13,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt8
 
 from curiax.envs.base import Environment
 from curiax.envs.noise import wander
+from curiax.trial import trial
 from curiax.types import EnvSpec, TimeStep
 
 # '#' wall · 'P' start · '1' '2' '3' '4' the regions R1..R4 · 'c' a cell of R4 where a coin may lie
@@ -115,9 +116,16 @@ def draw(layout: Layout, key: PRNGKeyArray) -> Noise:
     return Noise(
         pixels=bits.reshape(VIEW, VIEW).astype(bool),
         show=(step_word >> 8) < int(NOISE_PROBABILITY * 2**24),
-        moves=((step_word >> jnp.arange(4, dtype=jnp.uint32)) & 1).astype(jnp.int32) * 2 - 1,
+        moves=block_moves(step_word),
         coins=jnp.stack([first, (first + offset) % num_cells]).astype(jnp.int32),
     )
+
+
+def block_moves(word):
+    if trial("walk", "three") == "two":
+        return ((word >> jnp.arange(4, dtype=jnp.uint32)) & 1).astype(jnp.int32) * 2 - 1
+    byte = (word >> (8 * jnp.arange(4, dtype=jnp.uint32))) & 255
+    return (byte * 3 >> 8).astype(jnp.int32) - 1
 
 
 def observe(
@@ -140,6 +148,8 @@ def observe(
     vertical, horizontal = seen(blocks[:2], always), seen(blocks[2:], always)
     agent = jnp.zeros((VIEW, VIEW), bool).at[reach, reach].set(True)
     coin = seen(state.coins, state.coins_left)
+    if trial("layers", "four") == "four":
+        agent, horizontal, vertical = jnp.zeros_like(agent), jnp.zeros_like(agent), vertical | horizontal
     layers = jnp.stack([wall, agent, vertical, horizontal, coin, pixels], axis=-1)
     return layers.astype(jnp.uint8), jnp.any(vertical | horizontal)
 
@@ -162,16 +172,21 @@ def step(
     doorways = jnp.asarray(layout.doorways)
     which = jnp.arange(4)
     target = state.position + jnp.asarray(MOVES)[action]
+    first = trial("order", "blocks") == "blocks"
+    blocks = state.blocks
+    if first and setting.blocks == "brownian":
+        moved = wander(jnp, state.blocks, noise.moves, layout.doorways.shape[1])
+        onto_agent = jnp.all(doorways[which, moved] == state.position[None], axis=-1)
+        blocks = jnp.where(onto_agent, state.blocks, moved)
+    state = state._replace(blocks=blocks)
     occupied = jnp.any(jnp.all(doorways[which, state.blocks] == target[None], axis=-1))
     blocked = jnp.asarray(layout.wall)[target[0], target[1]] | occupied
     position = jnp.where(blocked, state.position, target)
 
-    if setting.blocks == "brownian":
+    if setting.blocks == "brownian" and not first:
         moved = wander(jnp, state.blocks, noise.moves, layout.doorways.shape[1])
         onto_agent = jnp.all(doorways[which, moved] == position[None], axis=-1)
         blocks = jnp.where(onto_agent, state.blocks, moved)
-    else:
-        blocks = state.blocks
 
     taken = jnp.all(state.coins == position[None], axis=-1) & state.coins_left
     region = jnp.asarray(layout.region)[position[0], position[1]]

@@ -17,7 +17,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped, UInt8
 from curiax.agent.networks import MLP
 from curiax.config import LAPTOP, Config
 from curiax.curiosity.base import Represented, Sizes, squared_distance
-from curiax.curiosity.hindsight import hindsight
+from curiax.curiosity.innovation import hindsight
 from curiax.envs import atari
 from curiax.envs.base import HostEnvironment, HostStep
 from curiax.envs.noise import PATCH

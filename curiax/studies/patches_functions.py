@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from curiax.agent.networks import MLP, concatenate
 from curiax.config import Config
 from curiax.curiosity.base import squared_distance
-from curiax.curiosity.hindsight import innovate
+from curiax.curiosity.innovation import innovate
 from curiax.curiosity.predict import open_loop
 from curiax.studies.patches import State, Views, look, represent
 from curiax.studies.scm_probe import hindsight_vector

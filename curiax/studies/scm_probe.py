@@ -13,7 +13,7 @@ from curiax.config import Config
 from curiax.curiosity import resolve
 from curiax.curiosity.base import Distance, Represented
 from curiax.curiosity.critic import contrastive_value, energies, make_critic
-from curiax.curiosity.hindsight import blurred, innovate
+from curiax.curiosity.innovation import blurred, innovate
 from curiax.curiosity.predict import open_loop
 from curiax.curiosity.representations import REPRESENTATIONS
 from curiax.studies.scm import State, classes, experience_of
