@@ -26,13 +26,13 @@ from curiax.agent.policy import believe, make_agent
 from curiax.config import PRESETS, Config, from_dict, to_dict, validate
 from curiax.curiosity.reward import Moments, mean_and_scale, moments_init, moments_update
 from curiax.errors import UserError
-from curiax.learner import descend, loss_weights, masked_means
+from curiax.learner import descend, loss_weights, make_optimizer, masked_means
 from curiax.options import override
 from curiax.spaces import Actions, Observations, Segment, check_segment, read_action_space, read_observation_space
 from curiax.suggest import unknown_name
 from curiax.types import Agent, CuriosityOutput, EnvSpec, Experience, LearnerParams, State
 
-FORMAT = 1  # of saved files
+FORMAT = 2  # of saved files
 EMPTY = Agent((), (), (), (), ())  # pyright: ignore[reportArgumentType] — for methods that have no beliefs
 
 
@@ -62,6 +62,7 @@ class DropInState(NamedTuple):
     """All that is learned, counted or random."""
 
     params: LearnerParams  # without policy, value and duals
+    critic: State
     targets: State
     optimizer: State
     moments: Moments  # of the errors, by which rewards are normalised
@@ -230,9 +231,10 @@ def initial_state(setup: Setup) -> DropInState:
     key, key_agent, key_curiosity = jax.random.split(jax.random.key(config.seed), 3)
     agent = make_agent(config.network, setup.spec, key_agent)._replace(policy=(), value=())
     params, critic, targets = curiosity.init(key_curiosity, agent.encoder)
-    params = LearnerParams(agent if curiosity.trains_beliefs else EMPTY, {}, params, critic)
+    params = LearnerParams(agent if curiosity.trains_beliefs else EMPTY, {}, params)
     return DropInState(
         params=params,
+        critic=critic,
         targets=targets,
         optimizer=make_optimizer(config).init(params),
         moments=moments_init(),
@@ -255,7 +257,7 @@ def fresh_memory(setup: Setup, batch_size: int) -> Memory:
 def reward(setup: Setup, state: DropInState, memory: Memory, segment: Segment) -> Float[Array, "T B"]:
     """What the next update would pay this segment: by statistics that include it, and with that update's randomness."""
     key_learn = jax.random.split(state.key)[1]
-    output, _ = score(setup, state.params, state.targets, memory, segment, key_learn)
+    output, _ = score(setup, state, state.params, memory, segment, key_learn)
     mean, scale = mean_and_scale(moments_after(setup, state.moments, output.error), setup.config.bonus.decay)
     paid = jnp.maximum(output.error - mean, 0.0) if setup.config.bonus.prioritise else output.error
     return paid / scale if setup.normalise else paid
@@ -270,30 +272,27 @@ def update(
     key, key_learn = jax.random.split(state.key)
 
     def loss(params: LearnerParams) -> tuple[Float[Array, ""], tuple]:
-        output, memory_after = score(setup, params, state.targets, memory, segment, key_learn)
+        output, memory_after = score(setup, state, params, memory, segment, key_learn)
         means = masked_means(output.losses)
-        weights = loss_weights(config, state.num_updates)
+        weights = loss_weights(config)
         total = jnp.sum(jnp.stack([weights.get(name, 1.0) * mean for name, mean in means.items()]))
         metrics = {f"loss/{name}": mean for name, mean in means.items()} | output.metrics
-        return total, (output.error, memory_after, metrics | {"error": jnp.mean(output.error)})
+        metrics |= {"error": jnp.mean(output.error)}
+        return total, (output.error, output.critic, memory_after, metrics)
 
-    grads, (error, memory_after, metrics) = jax.grad(loss, has_aux=True)(state.params)
-    if config.world.updates == "alternating":
-        stepped, _ = descend(config, optimizer, grads, state.optimizer, state.params, state.num_updates)
-        rest, _ = jax.grad(loss, has_aux=True)(state.params._replace(critic=stepped.critic))
-        grads = rest._replace(critic=grads.critic)
-    params, optimizer_state = descend(config, optimizer, grads, state.optimizer, state.params, state.num_updates)
+    grads, (error, critic, memory_after, metrics) = jax.grad(loss, has_aux=True)(state.params)
+    params, optimizer_state = descend(optimizer, grads, state.optimizer, state.params)
     seen = jnp.concatenate([segment.obs[:1], segment.next_obs])
     targets = curiosities.make(config, setup.spec).follow(state.targets, params.agent.encoder, seen)
     moments = moments_after(setup, state.moments, error)
-    state = DropInState(params, targets, optimizer_state, moments, key, state.num_updates + 1)
+    state = DropInState(params, critic, targets, optimizer_state, moments, key, state.num_updates + 1)
     return state, memory_after, metrics | {"gradient": optax.tree.norm(grads)}
 
 
 def score(
-    setup: Setup, params: LearnerParams, targets: State, memory: Memory, segment: Segment, key: PRNGKeyArray
+    setup: Setup, state: DropInState, params: LearnerParams, memory: Memory, segment: Segment, key: PRNGKeyArray
 ) -> tuple[CuriosityOutput, Memory]:
-    """What the method finds in a segment, and where the beliefs stand after it."""
+    """What the method with these parameters finds in a segment, and where the beliefs stand after it."""
     curiosity = curiosities.make(setup.config, setup.spec)
     belief: Any = None
     embedded: Any = None
@@ -305,15 +304,11 @@ def score(
         memory = Memory(jax.lax.stop_gradient(belief[-1]), segment.action[-1], segment.ended[-1])
     valid = jnp.ones(segment.ended.shape, bool)
     experience = Experience(segment.obs, segment.action, valid, belief, embedded, segment.next_obs, segment.ended)
-    return curiosity.score(params.curiosity, params.critic, targets, experience, key), memory
+    return curiosity.score(params.curiosity, state.critic, state.targets, experience, key), memory
 
 
 def moments_after(setup: Setup, moments: Moments, error: Float[Array, "T B"]) -> Moments:
     return moments_update(moments, error, jnp.ones(error.shape, bool), setup.config.bonus.decay)
-
-
-def make_optimizer(config: Config) -> optax.GradientTransformation:
-    return optax.flatten(optax.adam(config.learning_rate))
 
 
 def to_arrays(prefix: str, tree: Any) -> dict[str, np.ndarray]:

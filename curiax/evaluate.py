@@ -281,7 +281,7 @@ def judge(
     embedded = embed_action(agent.action_embedding, trajectory.action)
     experience = Experience(trajectory.obs, trajectory.action, trajectory.valid, belief, embedded)
     curiosity = curiosities.make(config, env.spec)
-    error = curiosity.score(state.params.curiosity, state.params.critic, state.targets, experience, key).error
+    error = curiosity.score(state.params.curiosity, state.critic, state.targets, experience, key).error
     return error, pay(config.bonus, state.bonus.intrinsic, error)
 
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Float, Int, Key, PRNGKeyArray
+from jaxtyping import Array, Float, Key, PRNGKeyArray
 
 from curiax import curiosity as curiosities
 from curiax.agent import popart
@@ -20,8 +20,7 @@ from curiax.curiosity.base import Curiosity
 from curiax.curiosity.reward import bonus_init, mix
 from curiax.envs.base import Environment
 from curiax.rollout import Actor, actor_init, rollout
-from curiax.trial import trial
-from curiax.types import EnvSpec, Experience, LearnerParams, LearnerState, Masked, Trajectory
+from curiax.types import EnvSpec, Experience, LearnerParams, LearnerState, Masked, Params, Trajectory
 
 Metrics = dict[str, Array]
 
@@ -47,8 +46,8 @@ class Scored(NamedTuple):
     returns: Float[Array, "T B"]
     intrinsic: Float[Array, "T B"]
     temperature: Float[Array, ""]
+    critic: Any
     metrics: Metrics
-    critic: Any = None
 
 
 def make_learner(config: Config, env: Environment) -> Learner:
@@ -73,9 +72,7 @@ def make_batch_learner(config: Config, spec: EnvSpec, begin: Callable[[PRNGKeyAr
     `begin` makes the part of the state that is the environment's.
     """
     curiosity = curiosities.make(config, spec)
-    clip = float(trial("clip", "1"))
-    clip = optax.clip_by_global_norm(clip) if clip else optax.identity()
-    optimizer = optax.flatten(optax.chain(clip, optax.adam(config.learning_rate)))  # one long vector
+    optimizer = make_optimizer(config)
 
     def init(key: PRNGKeyArray) -> LearnerState:
         return learner_init(config, spec, curiosity, optimizer, begin, key)
@@ -101,12 +98,13 @@ def learner_init(
     key, key_agent, key_curiosity, key_stream = jax.random.split(key, 4)
     agent = make_agent(config.network, spec, key_agent)
     curiosity_params, critic, targets = curiosity.init(key_curiosity, agent.encoder)
-    params = LearnerParams(agent, init_duals(config.vmpo, distribution_for(spec)), curiosity_params, critic)
+    params = LearnerParams(agent, init_duals(config.vmpo, distribution_for(spec)), curiosity_params)
     return LearnerState(
         params=params,
         acting=agent,
+        critic=critic,
         targets=targets,
-        optimizer=optimizer.init(params._replace(critic=()) if hasattr(critic, "optimizer") else params),
+        optimizer=optimizer.init(params),
         bonus=bonus_init(),
         popart=popart.popart_init(),
         stream=begin(key_stream),
@@ -126,37 +124,23 @@ def learner_learn(
 ) -> tuple[LearnerState, Scored, Metrics]:
     """One update from one batch. Rewards come from the parameters that existed when the batch was collected."""
 
-    def loss(params: LearnerParams, paid: Array | None = paid) -> tuple[Float[Array, ""], Scored]:
-        params = params if scoring is None else params._replace(critic=scoring)
+    def loss(params: LearnerParams) -> tuple[Float[Array, ""], Scored]:
         return learner_loss(config, curiosity, params, state, trajectory, key, paid)
 
-    scoring = None
-    if hasattr(state.params.critic, "optimizer"):
-        scoring, state = state.params.critic, state._replace(params=state.params._replace(critic=()))
-    (_, scored), grads = jax.value_and_grad(loss, has_aux=True)(state.params)  # reward first, then update
-    if config.world.updates == "alternating" and scoring is None:
-        # The critic's step, then everything else's against the new critic; both then enter one Adam update.
-        stepped, _ = descend(config, optimizer, grads, state.optimizer, state.params, state.num_updates)
-        rest, _ = jax.grad(loss, has_aux=True)(state.params._replace(critic=stepped.critic), scored.error)
-        grads = rest._replace(critic=grads.critic)
-    new, optimizer_state = descend(config, optimizer, grads, state.optimizer, state.params, state.num_updates)
-    if scored.critic is not None:
-        new = new._replace(critic=scored.critic)
+    grads, scored = jax.grad(loss, has_aux=True)(state.params)  # reward first, then update
+    new, optimizer_state = descend(optimizer, grads, state.optimizer, state.params)
     new = new._replace(duals=project_duals(remember_temperature(config.vmpo, new.duals, scored.temperature)))
 
     statistics = popart.art(state.popart, scored.returns, trajectory.valid, config.vmpo.popart_step)
-    if trial("popart", "art") == "art":
-        pop = lambda head, *_: head  # noqa: E731
-    else:
-        pop = popart.pop
-    agent = new.agent._replace(value=pop(new.agent.value, state.popart, statistics))
-    acting = state.acting._replace(value=pop(state.acting.value, state.popart, statistics))
+    agent = new.agent._replace(value=popart.pop(new.agent.value, state.popart, statistics))
+    acting = state.acting._replace(value=popart.pop(state.acting.value, state.popart, statistics))
     num_updates = state.num_updates + 1
     refresh = num_updates % config.vmpo.target_period == 0
     metrics = scored.metrics | gradient_norms(grads) | new.duals | {"value_scale": statistics.scale}
     state = state._replace(
         params=new._replace(agent=agent),
         acting=jax.tree.map(lambda online, old: jnp.where(refresh, online, old), agent, acting),
+        critic=scored.critic,
         targets=curiosity.follow(state.targets, agent.encoder, trajectory.obs),
         optimizer=optimizer_state,
         bonus=scored.bonus,
@@ -196,14 +180,14 @@ def learner_loss(
 ) -> tuple[Float[Array, ""], Scored]:
     """The forward pass: beliefs once, for policy, value and curiosity; one pass gives losses and rewards.
 
-    `paid` are the errors to reward, where they were found by an earlier pass with the critic of before.
+    `paid` are the errors to reward, where they were found by an earlier pass.
     """
     agent, valid, vmpo = params.agent, trajectory.valid, config.vmpo
     previous_action = jnp.concatenate([trajectory.previous_action[None], trajectory.action])
     belief = believe(agent, trajectory.belief, trajectory.obs, previous_action, trajectory.first)
     embedded = embed_action(agent.action_embedding, trajectory.action)
     experience = Experience(trajectory.obs, trajectory.action, valid, belief, embedded)
-    curious = curiosity.score(params.curiosity, params.critic, state.targets, experience, key)
+    curious = curiosity.score(params.curiosity, state.critic, state.targets, experience, key)
     error = curious.error if paid is None else paid
     bonus, reward, intrinsic = mix(config.bonus, config.reward, state.bonus, error, trajectory.reward, valid)
 
@@ -213,10 +197,9 @@ def learner_loss(
     returns = vtrace_returns(
         popart.unnormalise(state.popart, value), (1 - vmpo.discount) * reward, discount, valid, vmpo.lambda_
     )
-    value_error = popart.normalise(state.popart, returns) - value[:-1]
-    advantage = value_error * (1.0 if trial("advantage", "scaled") == "scaled" else state.popart.scale)
+    value_error = popart.normalise(state.popart, returns) - value[:-1]  # (G − V)/σ, the advantage
     policy = vmpo_losses(
-        vmpo, params.duals, agent.policy(belief[:-1]), trajectory.logits, trajectory.action, advantage, valid
+        vmpo, params.duals, agent.policy(belief[:-1]), trajectory.logits, trajectory.action, value_error, valid
     )
     losses = curious.losses | {
         "policy": Masked(policy.policy, jnp.ones_like(valid)),
@@ -225,13 +208,13 @@ def learner_loss(
     }
     means = masked_means(losses | {"kl": Masked(policy.kl, valid)})
     kl = means.pop("kl")
-    weights = loss_weights(config, state.num_updates)
+    weights = loss_weights(config)
     total = jnp.sum(jnp.stack([weights.get(name, 1.0) * mean for name, mean in means.items()]))
     metrics = {f"loss/{name}": mean for name, mean in means.items()} | curious.metrics
     metrics |= {"entropy": -means["entropy"], "kl": kl}
-    errors = {"error": Masked(error, valid)} | curious.diagnostics
-    metrics |= step_metrics(trajectory, errors, intrinsic)
-    return total, Scored(error, bonus, returns, intrinsic, policy.temperature, jax.lax.stop_gradient(metrics), curious.critic)
+    metrics |= step_metrics(trajectory, error, intrinsic)
+    temperature, metrics = policy.temperature, jax.lax.stop_gradient(metrics)
+    return total, Scored(error, bonus, returns, intrinsic, temperature, curious.critic, metrics)
 
 
 def belief_of_heads(config: Config, curiosity: Curiosity, belief: Float[Array, "T1 B D"]) -> Float[Array, "T1 B D"]:
@@ -240,42 +223,22 @@ def belief_of_heads(config: Config, curiosity: Curiosity, belief: Float[Array, "
     return belief if shared else jax.lax.stop_gradient(belief)
 
 
+def make_optimizer(config: Config) -> optax.GradientTransformation:
+    """Adam behind a limit on the norm of the whole gradient; flattened into one long vector."""
+    clip = optax.clip_by_global_norm(config.max_gradient_norm)
+    return optax.flatten(optax.chain(clip, optax.adam(config.learning_rate)))
+
+
 def descend(
-    config: Config,
-    optimizer: optax.GradientTransformation,
-    grads: LearnerParams,
-    optimizer_state: Any,
-    params: Any,
-    num_updates: Int[Array, ""] | None = None,
+    optimizer: optax.GradientTransformation, grads: Params, optimizer_state: Any, params: Any
 ) -> tuple[Any, Any]:
-    """One step of Adam; some parts take longer or shorter strides than the rest."""
-    updates: Any
+    """One step of the optimiser."""
     with jax.numpy_dtype_promotion("standard"):  # optax relies on it
         updates, optimizer_state = optimizer.update(grads, optimizer_state)
-    world = config.world
-    speed = warm(world.warm_up, world.warm_up_speed, world.hindsight_speed, num_updates)
-    speeds = {"generator": speed, "reconstructor": speed, "critic": speed * world.critic_speed}
-    updates = jax.tree_util.tree_map_with_path(lambda path, update: update * speed_of(path, speeds), updates)
-    encoder = optax.tree.scale(config.network.encoder_speed, updates.agent.encoder)
-    updates = updates._replace(agent=updates.agent._replace(encoder=encoder))
     return optax.apply_updates(params, updates), optimizer_state
 
 
-def warm(warm_up: int, start: float, end: float, num_updates: Int[Array, ""] | None) -> Float[Array, ""] | float:
-    """From start to end in the first updates, evenly in the logarithm; then the end."""
-    if warm_up == 0 or num_updates is None or end == 0:
-        return end
-    left = jnp.maximum(1 - num_updates.astype(jnp.float32) / warm_up, 0.0)
-    return end * jnp.float32(start / end) ** left
-
-
-def speed_of(path: tuple[Any, ...], speeds: dict[str, Array | float]) -> Array | float:
-    """The speed of the part of LearnerParams that a leaf belongs to, by name."""
-    names = {getattr(key, "name", getattr(key, "key", None)) for key in path}
-    return next((speed for name, speed in speeds.items() if name in names), 1.0)
-
-
-def loss_weights(config: Config, num_updates: Int[Array, ""] | None = None) -> dict[str, Array | float]:
+def loss_weights(config: Config) -> dict[str, float]:
     """Every loss of the library and its weight; any other counts fully."""
     world = config.world
     return {
@@ -283,7 +246,7 @@ def loss_weights(config: Config, num_updates: Int[Array, ""] | None = None) -> d
         "value": config.vmpo.value_weight,
         "entropy": config.vmpo.entropy_weight,
         "prediction": 1.0,
-        "reconstruction": warm(world.warm_up, world.warm_up_weight, world.reconstruction_weight, num_updates),
+        "reconstruction": world.reconstruction_weight,
         "invariance": world.invariance_weight,
         "side_prediction": 1.0,
         "hindsight_only": 1.0,
@@ -321,17 +284,18 @@ def masked_sums(values: list[Masked]) -> list[tuple[Float[Array, ""], Float[Arra
     return list(zip(sums[::2], sums[1::2], strict=True))
 
 
-def step_metrics(trajectory: Trajectory, errors: dict[str, Masked], intrinsic: Float[Array, "T B"]) -> Metrics:
+def step_metrics(trajectory: Trajectory, error: Float[Array, "T B"], intrinsic: Float[Array, "T B"]) -> Metrics:
     """What the agent did. Sums come with their counts as "name/sum" and "name/count": a ratio of sums is exact over
     any number of updates."""
     valid = trajectory.valid
     noise = trajectory.info["noise"] & valid
     ended = trajectory.last[1:]
-    ratios = {"noise_dwell": (noise.astype(jnp.float32), valid)}
-    for name, error in errors.items():
-        ratios[f"{name}_on_noise"] = error.value, error.mask & noise
-        ratios[f"{name}_elsewhere"] = error.value, error.mask & ~noise
-    ratios["intrinsic_reward"] = intrinsic, valid
+    ratios = {
+        "noise_dwell": (noise.astype(jnp.float32), valid),
+        "error_on_noise": (error, noise),
+        "error_elsewhere": (error, valid & ~noise),
+        "intrinsic_reward": (intrinsic, valid),
+    }
     ratios |= {name: (value, ended) for name, value in trajectory.episode.items()}
     sums = masked_sums([Masked(*pair) for pair in ratios.values()])
     totals = {f"{name}/sum": total for name, (total, _) in zip(ratios, sums, strict=True)}
@@ -349,5 +313,5 @@ def cell_maps(spec: EnvSpec, trajectory: Trajectory, intrinsic: Float[Array, "T 
 
 
 def gradient_norms(grads: LearnerParams) -> Metrics:
-    named = {"agent": grads.agent, "curiosity": grads.curiosity, "critic": grads.critic}
+    named = {"agent": grads.agent, "curiosity": grads.curiosity}
     return {f"gradient/{name}": optax.tree.norm(part) for name, part in named.items()}

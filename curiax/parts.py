@@ -22,8 +22,6 @@ class NetworkConfig:
     """size of w = ω(o)"""
     feature_hidden: tuple[int, ...] = (128,)
     """hidden layers of the encoders that methods other than BYOL have of their own"""
-    encoder_speed: float = 1.0
-    """learning rate of the encoder ω, relative to the agent's"""
     action_embedding: int = 32
     """size of the embedding of an action"""
     belief: int = 128
@@ -41,21 +39,15 @@ class WorldConfig:
     hidden: tuple[int, ...] = (128, 128)
     """hidden layers of predictor, reconstructor, generator and critic"""
     layer_norm: bool = True
-    """LayerNorm in the hidden layers of predictor, reconstructor and generator"""
-    hindsight: Literal["direct", "innovation"] = "direct"
-    """generator and reconstructor: the paper's MLPs, or channels for what the predictor missed (docs/methods.md)"""
+    """normalise the hidden layers of generator and reconstructor (LayerNorm without scale and shift)"""
     target_decay: float = 0.99
     """α: the target encoder's memory per update"""
     latent: int = 32
     """size of the hindsight vector z"""
     noise: int = 32
     """size of the generator's noise ε"""
-    blur: float = 0.0
-    """noise added to z, in units of each coordinate's spread: nothing finer can be told by z, or hidden in it"""
     reconstruction_weight: float = 5.0
     """1/λ: weight of reconstruction against invariance"""
-    relative: bool = False
-    """weigh reconstruction in units of the mean prediction error: 1/λ then means the same in every representation"""
     invariance_weight: float = 1.0
     """weight of the contrastive loss in the model; 0 leaves it out"""
     temperature: float = 0.5
@@ -64,24 +56,8 @@ class WorldConfig:
     """an MLP of [b, a, z], or an inner product of an MLP of [b, a] and an MLP of z"""
     contrast_share: float = 0.5
     """share of the time steps, drawn anew each update, on which z is contrasted"""
-    updates: Literal["alternating", "simultaneous"] = "simultaneous"
-    """critic and model: one step each in turn, or both from one backward pass"""
-    open_routes: tuple[Literal["generator-inputs", "critic-inputs"], ...] = ()
-    """where the contrastive gradient may pass to encoder and beliefs besides training generator and critic"""
-    hindsight_speed: float = 1.0
-    """learning rate of generator, reconstructor and critic, relative to the agent's"""
-    critic_speed: float = 1.0
-    """learning rate of the critic, relative to that of generator and reconstructor"""
-    warm_up: int = 0
-    """updates in which 1/λ and hindsight_speed come down, evenly in their logarithms, from a value at the start"""
-    warm_up_weight: float = 25.0
-    """1/λ at the start of the warm-up: with less, z says nothing and is not listened to (docs/methods.md)"""
-    warm_up_speed: float = 3.0
-    """hindsight_speed at the start of the warm-up"""
     measure_outcomes: bool = False
-    """also measure how well z alone tells the outcome (metrics hindsight_only_error, target_variance)"""
-    side_share: float = 0.25
-    """share of the time steps on which direct hindsight's side predictor learns, a measuring instrument"""
+    """also measure how well (b, a) alone, and z alone, tell the outcome"""
 
 
 @dataclass(frozen=True)

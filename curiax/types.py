@@ -84,8 +84,7 @@ class CuriosityOutput(NamedTuple):
     losses: dict[str, Masked]  # unreduced: "reconstruction", "invariance", …
     error: Float[Array, "T B"]  # what becomes reward
     metrics: dict[str, Array]
-    critic: State = None  # after its step
-    diagnostics: dict[str, Masked] = {}  # noqa: RUF012 — [T, B], reported on noise and elsewhere apart
+    critic: State = ()  # after its step
 
 
 class Agent(NamedTuple):
@@ -102,7 +101,6 @@ class LearnerParams(NamedTuple):
     agent: Agent
     duals: dict[str, Float[Array, ""]]  # V-MPO's temperature η and KL multipliers α
     curiosity: Params
-    critic: Params  # the curiosity's adversary; () where there is none
 
 
 class LearnerState(NamedTuple):
@@ -110,6 +108,7 @@ class LearnerState(NamedTuple):
 
     params: LearnerParams
     acting: Agent  # V-MPO's target network
+    critic: State  # the curiosity's adversary and its optimiser; () where there is none
     targets: State  # the curiosity's own state: EMA copies, frozen nets, whitening statistics
     optimizer: State
     bonus: State  # statistics of intrinsic and extrinsic rewards

@@ -17,7 +17,6 @@ PAPER_NUMBERS = {
     "network.action_embedding": 32,
     "network.belief": 256,
     "network.head_hidden": (256,),
-    "network.encoder_speed": 1.0,
     "world.hidden": (512, 512, 512),
     "world.noise": 256,
     "world.latent": 256,
@@ -27,11 +26,6 @@ PAPER_NUMBERS = {
     "world.reconstruction_weight": 1.0,  # 1/λ
     "world.contrast_share": 1.0,
     "world.critic": "concat",
-    "world.updates": "alternating",
-    "world.open_routes": (),
-    "world.hindsight": "direct",
-    "world.hindsight_speed": 1.0,
-    "world.warm_up": 0,
     "bonus.decay": 0.99,
     "bonus.prioritise": True,
     "bonus.include_invariance": False,
@@ -126,10 +120,10 @@ def test_the_command_line_takes_every_default_from_the_preset(name):
 
 
 def test_a_flag_beats_the_preset_and_changes_nothing_else():
-    args = ["maze/random", "--preset=paper", "--unroll", "64", "--world.open-routes", "generator-inputs"]
+    args = ["maze/random", "--preset=paper", "--unroll", "64", "--world.hidden", "9", "8"]
     config = parse(TrainCommand, args, "train", TrainCommand(preset_of(args))).config
     expected = dataclasses.replace(PAPER, unroll=64, env="maze/random")
-    assert config == with_value(expected, "world.open_routes", ("generator-inputs",))
+    assert config == with_value(expected, "world.hidden", (9, 8))
 
 
 @pytest.mark.parametrize(("name", "value"), [(name, value) for name in RANGES for value in outside(name)])
@@ -215,7 +209,7 @@ def test_every_range_and_every_exemption_is_of_a_number_that_exists():
 
 @pytest.mark.parametrize("preset", PRESETS.values(), ids=PRESETS)
 def test_a_config_survives_json(preset):
-    changed = with_value(dataclasses.replace(preset, seed=7), "world.open_routes", ("critic-inputs",))
+    changed = with_value(dataclasses.replace(preset, seed=7), "world.hidden", (9, 8))
     restored = from_dict(json.loads(json.dumps(to_dict(changed))))
     assert restored == changed
     assert hash(restored) == hash(changed)  # lists became tuples again

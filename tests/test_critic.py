@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis.extra.numpy import arrays
 
-from curiax.curiosity.critic import Concat, Separable, contrastive_value, energies, make_critic, reverse_gradient
+from curiax.curiosity.critic import Concat, Separable, contrastive_value, energies, make_critic
 
 K, CONTEXT, LATENT, HIDDEN = 3, 2, 4, (5, 6)
 
@@ -123,16 +123,3 @@ def test_energies_are_unbounded(form):
     plain, large = pairwise(critic, context, z), pairwise(critic._replace(**{leaf: scaled}), context, z)
     np.testing.assert_allclose(large, 1e4 * plain, rtol=1e-3, atol=1e-2)
     assert np.abs(large).max() > 100
-
-
-def test_reverse_gradient_is_the_identity_with_its_gradient_negated():
-    params = {"weight": jnp.array([2.0, -3.0]), "bias": jnp.float32(5.0)}
-
-    def cost(params, change):
-        params = change(params)
-        return jnp.sum(jnp.square(params["weight"])) * params["bias"]
-
-    plain, plain_gradient = jax.value_and_grad(cost)(params, lambda x: x)
-    same, gradient = jax.value_and_grad(cost)(params, reverse_gradient)
-    assert plain == same == 65.0  # (4 + 9)·5
-    jax.tree.map(lambda a, b: np.testing.assert_array_equal(a, -b), gradient, plain_gradient)

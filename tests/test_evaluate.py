@@ -254,7 +254,7 @@ def test_the_errors_of_a_film_are_those_of_the_curiosity_on_what_it_shows(film, 
     experience = Experience(obs, action, jnp.ones((500, 1), bool), belief, agent.action_embedding[action])
     method = curiosity.make(CONFIG, make_env(CONFIG.env).spec)
     params = states[-1].params
-    error = method.score(params.curiosity, params.critic, states[-1].targets, experience, jax.random.key(9)).error
+    error = method.score(params.curiosity, states[-1].critic, states[-1].targets, experience, jax.random.key(9)).error
     np.testing.assert_allclose(film.error, error[:, 0], rtol=1e-3, atol=1e-5)
 
 

@@ -8,13 +8,12 @@ import numpy as np
 from curiax.agent.gru import GRU
 from curiax.agent.networks import (
     MLP,
-    Channel,
     GroupNorm,
     ImageEncoder,
-    LayerNorm,
     Linear,
     VectorEncoder,
     embed_action,
+    layer_normalise,
     normalise,
 )
 from curiax.agent.policy import make_encoder
@@ -71,27 +70,19 @@ def test_mlp_normalises_before_the_relu():
     np.testing.assert_allclose(small_mlp(layer_norm=True)(jnp.array([1.0, 2.0])), [3.0], rtol=1e-5)
 
 
-def test_a_channel_is_an_mlp_and_a_gated_way_for_every_signal():
-    rng = np.random.default_rng(0)
-    shapes = jax.eval_shape(lambda: Channel(3, (2, 4), (5, 6), 2, jax.random.key(0), layer_norm=True))
-    channel = jax.tree.map(lambda leaf: normal(rng, leaf.shape), shapes)
-    context, one, other = (normal(rng, (7, size)) for size in (3, 2, 4))
-    gates = np.log1p(np.exp(np.asarray(channel.gates(context))))
-    expected = channel.mlp(jnp.concatenate([context, one, other], axis=-1))
-    expected = expected + gates[:, :2] * (one @ channel.ways[0]) + gates[:, 2:] * (other @ channel.ways[1])
-    np.testing.assert_allclose(channel(jnp.concatenate([context, one, other], axis=-1)), expected, rtol=1e-4, atol=1e-5)
-
-
 def test_layer_norm_golden():
-    # [0, 4]: mean 2, variance 4 → [−1, 1] → [−1·2 + 0.5, 1·3 − 1]
-    norm = eqx.tree_at(
-        lambda module: (module.scale, module.shift), LayerNorm(2), (jnp.array([2.0, 3.0]), jnp.array([0.5, -1.0]))
-    )
-    np.testing.assert_allclose(norm(jnp.array([[0.0, 4.0]])), [[-1.5, 2.0]], rtol=1e-5)
+    # [0, 4]: mean 2, variance 4 → [−1, 1]
+    np.testing.assert_allclose(layer_normalise(jnp.array([[0.0, 4.0]])), [[-1.0, 1.0]], rtol=1e-5)
 
 
-def test_layer_norm_of_a_constant_is_the_shift():
-    np.testing.assert_allclose(LayerNorm(3)(jnp.full((2, 3), 7.0)), np.zeros((2, 3)), atol=1e-6)
+def test_layer_norm_of_a_constant_is_zero():
+    np.testing.assert_allclose(layer_normalise(jnp.full((2, 3), 7.0)), np.zeros((2, 3)), atol=1e-6)
+
+
+def test_hidden_weights_have_variance_two_over_inputs_and_the_last_layer_is_scaled():
+    mlp = MLP(400, (300,), 200, jax.random.key(0), last=0.01)
+    deviations = [np.std(layer.weight) for layer in mlp.layers]
+    np.testing.assert_allclose(deviations, [(2 / 400) ** 0.5, 0.01 * 300**-0.5], rtol=0.02)
 
 
 def test_networks_act_on_the_last_axis_alone():

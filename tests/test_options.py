@@ -39,7 +39,6 @@ def test_names_are_those_of_the_command_line():
         ("world.hidden", 8, ("world.hidden", "8", "a tuple")),
         ("world.hidden", (8, "8"), ("world.hidden", "'8'", "an integer")),
         ("world.critic", "round", ("world.critic", "'round'", "concat, separable")),
-        ("world.open_routes", ("all",), ("world.open_routes", "'all'", "critic-inputs")),
         ("curiosity", 3, ("curiosity", "3", "str")),
     ],
 )

@@ -107,18 +107,19 @@ def test_frames_shrink_by_averages_and_the_strip_with_them():
 
 def test_what_is_told_is_what_the_measure_scores(made_up):
     known, _ = study.split(made_up, 2)
-    params = study.start(SMALL, 3, 72, 1).params
+    state = study.start(SMALL, 3, 72, 1)
     told, scored = jax.jit(both_errors, compiler_options=QUICK)(
-        params, study.views(made_up, known), jnp.array(known[:32]), jax.random.key(3)
+        state, study.views(made_up, known), jnp.array(known[:32]), jax.random.key(3)
     )
     np.testing.assert_allclose(told, scored, rtol=1e-4)
 
 
-def both_errors(params, seen, rows, key):
+def both_errors(state, seen, rows, key):
     """Prediction and reconstruction, by way of the frames that are told, and by the measure itself."""
+    params = state.params
     represented, valid = study.represent(params.agent, seen, rows), jnp.ones((1, 32), bool)
-    output = hindsight(SMALL).score(params.curiosity, params.critic, represented, valid, squared_distance, key)
-    told = functions.tell(SMALL, params, seen, rows, jax.random.split(key, 3)[0])
+    output = hindsight(SMALL).score(params.curiosity, state.critic, represented, valid, squared_distance, key)
+    told = functions.tell(SMALL, params, seen, rows, jax.random.split(key)[0])
     target = study.look(seen, rows + 8)
     errors = [jnp.mean(jnp.square(frames - target)) for frames in (told.prediction, told.reconstruction)]
     return jnp.stack(errors), jnp.stack([output.metrics[f"{name}_error"] for name in FUNCTIONS[1:3]])
@@ -212,9 +213,9 @@ def test_the_strip_of_a_recorded_frame_tells_the_action_before_it():
         (["--env-steps", "1000"], "--env-steps: the study patches does not read it; what can be set: the game, --seed"),
         (["--unroll", "64"], "--unroll: the study patches does not read it"),
         (["--preset", "paper"], "--preset: the study patches does not read it"),
-        (["--world.updates", "alternating"], "--world.updates: the study patches does not read it"),
+        (["--world.contrast-share", "1"], "--world.contrast-share: the study patches does not read it"),
         (["--world.horizon", "2"], "--world.horizon: the study patches does not read it"),
-        (["--bonus.include-invariance"], "--bonus.include-invariance: the study patches does not read it"),
+        (["--bonus.rescale-horizon"], "--bonus.rescale-horizon: the study patches does not read it"),
         (["--vmpo.discount", "0.9"], "--world.{hidden,layer-norm,"),
         (["--batch-size", "9000"], "--batch-size 9000: no more than 7,968 transitions are held out"),
     ],
@@ -230,7 +231,7 @@ def test_a_mistake_is_one_clear_line(words, message, tmp_path, capsys, monkeypat
 def test_what_the_study_reads_can_be_set(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     words = "atari/hero --seed 3 --batch-size 64 --learning-rate 0.002 --sticky 0.1 --atari.full-actions "
-    words += "--network.encoder-hidden 64 --network.encoder-speed 0.5 --world.latent 8 --world.warm-up 100 --dry-run"
+    words += "--network.encoder-hidden 64 --network.embedding 32 --world.latent 8 --dry-run"
     assert main(["study", "patches", *words.split()]) == 0
 
 

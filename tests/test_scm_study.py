@@ -13,7 +13,6 @@ from curiax import curiosity as curiosities
 from curiax.agent.networks import concatenate
 from curiax.cli import main
 from curiax.curiosity import METHODS as TABLE_1
-from curiax.curiosity.hindsight import innovate
 from curiax.curiosity.predict import open_loop
 from curiax.curiosity.representations import REPRESENTATIONS
 from curiax.envs import scm
@@ -96,19 +95,14 @@ def both_errors(state, trajectory, key):
     """By way of the probes' z, and by the measure itself."""
     experience = study.experience_of(state.params, state.belief, trajectory)
     params = state.params.curiosity
-    output = curiosities.make(SMALL, SPEC).score(params, state.params.critic, state.targets, experience, key)
+    output = curiosities.make(SMALL, SPEC).score(params, state.critic, state.targets, experience, key)
     representation = REPRESENTATIONS["pixel"](SMALL, SPEC)
     represented = representation.represent(params[0], state.targets, experience)
-    key_noise = jax.random.split(key, 3)[0]
-    error = scm_error(params[1], represented, experience.valid, representation.distance, key_noise)
+    loop = open_loop(params[1]["core"], represented, experience.valid, 1)
+    z = hindsight_vector(SMALL, params[1], represented, experience.valid, jax.random.split(key)[0])
+    output_by_z = params[1]["reconstructor"](concatenate(loop.after, z[None]))
+    error = representation.distance(loop.target, output_by_z)[0]
     return jnp.where(experience.valid, error, 0.0), output.error
-
-
-def scm_error(params, represented, valid, distance, key):
-    loop = open_loop(params["core"], represented, valid, 1)
-    expected, _, scale = innovate(params["predictor"], loop, distance)
-    z = hindsight_vector(SMALL, params, represented, valid, distance, key)
-    return distance(loop.target, expected + scale * params["reconstructor"](concatenate(loop.after, z[None])))[0]
 
 
 def test_probes_see_as_many_vectors_as_there_were_transitions(walked, started):

@@ -10,7 +10,6 @@ from jaxtyping import Array, Float, PRNGKeyArray, Shaped
 from curiax.agent.convolve import convolve_and_pool, residual_block, standardise
 from curiax.agent.convolve_cpu import on_cpu
 from curiax.streams import alone, each_its_own
-from curiax.trial import trial
 
 MANY_IMAGES = 64  # to be encoded in two halves on a CPU; fewer are not worth it
 
@@ -29,84 +28,41 @@ class Linear(eqx.Module):
         return add_bias(x @ self.weight, self.bias)
 
 
-class LayerNorm(eqx.Module):
-    scale: Float[Array, " d"]
-    shift: Float[Array, " d"]
-
-    def __init__(self, size: int):
-        self.scale = jnp.ones(size)
-        self.shift = jnp.zeros(size)
-
-    def __call__(self, x: Float[Array, "*batch d"]) -> Float[Array, "*batch d"]:
-        centred = x - jnp.mean(x, axis=-1, keepdims=True)
-        variance = jnp.mean(jnp.square(centred), axis=-1, keepdims=True)
-        if trial("norm", "plain") == "plain":
-            return centred * jax.lax.rsqrt(variance + 1e-5)
-        scale = jnp.broadcast_to(self.scale, x.shape)
-        return add_bias(centred * jax.lax.rsqrt(variance + 1e-5) * scale, self.shift)
-
-
 class MLP(eqx.Module):
-    """Hidden layers with ReLU, each optionally behind a LayerNorm, then a linear layer."""
+    """Hidden layers with ReLU, optionally normalised before it, then a linear layer.
 
-    layers: tuple[Linear, ...]
-    norms: tuple[LayerNorm, ...]
-
-    def __init__(self, num_in: int, hidden: tuple[int, ...], num_out: int, key: PRNGKeyArray, layer_norm: bool = False, last: float = 1.0):
-        sizes = (num_in, *hidden, num_out)
-        keys = jax.random.split(key, len(sizes) - 1)
-        he = trial("init", "he") == "he"
-        gains = [2**0.5 if he else 1.0] * len(hidden) + [last if he else 1.0]
-        parts = zip(sizes[:-1], sizes[1:], keys, gains, strict=True)
-        self.layers = tuple(Linear(*part) for part in parts)
-        self.norms = tuple(LayerNorm(size) for size in hidden) if layer_norm else ()
-
-    def __call__(self, x: Float[Array, "*batch i"]) -> Float[Array, "*batch o"]:
-        return self.layers[-1](self.hidden(x))
-
-    def hidden(self, x: Float[Array, "*batch i"]) -> Float[Array, "*batch h"]:
-        """The input of the last layer."""
-        for index in range(len(self.layers) - 1):
-            x = self.activate(index, self.layers[index](x))
-        return x
-
-    def activate(self, index: int, x: Float[Array, "*batch h"]) -> Float[Array, "*batch h"]:
-        """What follows hidden layer `index`."""
-        return jax.nn.relu(self.norms[index](x) if self.norms else x)
-
-
-class Channel(eqx.Module):
-    """An MLP of [context, signals], and beside it a linear way for every signal, opened or shut by the context.
-
-    y = MLP(x) + Σ_k softplus(gate_k(context)) ⊙ (signal_k W_k). The linear ways are learned at once, where an MLP would
-    take long to find many small directions; the gates let a signal through in one context and not in another.
+    Hidden weights have variance 2/in (He et al., 2015). `last` scales the initial weights of the last layer.
     """
 
-    mlp: MLP
-    gates: MLP
-    ways: tuple[Float[Array, "i o"], ...]
-    splits: tuple[int, ...] = eqx.field(static=True)  # where in the input each signal begins
+    layers: tuple[Linear, ...]
+    layer_norm: bool = eqx.field(static=True)
 
     def __init__(
         self,
-        num_context: int,
-        num_signals: tuple[int, ...],
+        num_in: int,
         hidden: tuple[int, ...],
         num_out: int,
         key: PRNGKeyArray,
-        layer_norm: bool,
+        layer_norm: bool = False,
+        last: float = 1.0,
     ):
-        key_mlp, key_gates, *keys = jax.random.split(key, 2 + len(num_signals))
-        self.mlp = MLP(num_context + sum(num_signals), hidden, num_out, key_mlp, layer_norm)
-        self.gates = MLP(num_context, hidden[:1], len(num_signals) * num_out, key_gates, layer_norm)
-        self.ways = tuple(lecun_uniform(k, size, num_out) for k, size in zip(keys, num_signals, strict=True))
-        self.splits = tuple(num_context + sum(num_signals[:k]) for k in range(len(num_signals)))
+        sizes = (num_in, *hidden, num_out)
+        keys = jax.random.split(key, len(sizes) - 1)
+        gains = [math.sqrt(2)] * len(hidden) + [last]
+        self.layers = tuple(Linear(*sizes) for sizes in zip(sizes[:-1], sizes[1:], keys, gains, strict=True))
+        self.layer_norm = layer_norm
 
     def __call__(self, x: Float[Array, "*batch i"]) -> Float[Array, "*batch o"]:
-        context, *signals = jnp.split(x, self.splits, axis=-1)
-        gates = jnp.split(jax.nn.softplus(self.gates(context)), len(signals), axis=-1)
-        passed = [gate * (signal @ way) for gate, signal, way in zip(gates, signals, self.ways, strict=True)]
-        return sum(passed, self.mlp(x))
+        for layer in self.layers[:-1]:
+            x = layer(x)
+            x = jax.nn.relu(layer_normalise(x) if self.layer_norm else x)
+        return self.layers[-1](x)
+
+
+def layer_normalise(x: Float[Array, "*batch d"]) -> Float[Array, "*batch d"]:
+    """Mean 0 and variance 1 over the last axis (LayerNorm without scale and shift)."""
+    centred = x - jnp.mean(x, axis=-1, keepdims=True)
+    return centred * jax.lax.rsqrt(jnp.mean(jnp.square(centred), axis=-1, keepdims=True) + 1e-5)
 
 
 class VectorEncoder(eqx.Module):

@@ -13,6 +13,8 @@ from curiax.config import NetworkConfig
 from curiax.spaces import is_image
 from curiax.types import Agent, EnvSpec
 
+FIRST_OUTPUT = 0.01  # scales the heads' last layers at the start: the first policy is nearly uniform
+
 
 def make_encoder(config: NetworkConfig, spec: EnvSpec, key: PRNGKeyArray) -> VectorEncoder | ImageEncoder:
     shape, scale = spec.observation_shape, spec.observation_scale
@@ -28,12 +30,13 @@ def make_features(config: NetworkConfig, spec: EnvSpec, key: PRNGKeyArray) -> Ve
 
 def make_agent(config: NetworkConfig, spec: EnvSpec, key: PRNGKeyArray) -> Agent:
     key_encoder, key_action, key_core, key_policy, key_value = jax.random.split(key, 5)
+    num_outputs = distribution_for(spec).num_outputs(spec.num_actions)
     return Agent(
         encoder=make_encoder(config, spec, key_encoder),
         action_embedding=jax.random.normal(key_action, (spec.num_actions, config.action_embedding)),
         core=GRU(config.embedding + config.action_embedding, config.belief, key_core),
-        policy=MLP(config.belief, config.head_hidden, distribution_for(spec).num_outputs(spec.num_actions), key_policy, last=0.01),
-        value=MLP(config.belief, config.head_hidden, 1, key_value, last=0.01),
+        policy=MLP(config.belief, config.head_hidden, num_outputs, key_policy, last=FIRST_OUTPUT),
+        value=MLP(config.belief, config.head_hidden, 1, key_value, last=FIRST_OUTPUT),
     )
 
 

@@ -7,7 +7,6 @@ from curiax.curiosity.aleatoric import aleatoric
 from curiax.curiosity.base import Curiosity, Measure, combine
 from curiax.curiosity.dora import dora
 from curiax.curiosity.hindsight import hindsight
-from curiax.curiosity.innovation import hindsight as innovation
 from curiax.curiosity.predict import predict
 from curiax.curiosity.representations import REPRESENTATIONS
 from curiax.curiosity.representations.emi import emi
@@ -52,4 +51,4 @@ def make(config: Config, spec: EnvSpec) -> Curiosity:
     if composition in OTHERS:
         return OTHERS[composition](config, spec)
     representation, measure = composition.split("+")
-    return combine(REPRESENTATIONS[representation](config, spec), (innovation if measure == "hindsight" and config.world.hindsight == "innovation" else MEASURES[measure])(config))
+    return combine(REPRESENTATIONS[representation](config, spec), MEASURES[measure](config))

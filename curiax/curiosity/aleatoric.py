@@ -26,7 +26,7 @@ def aleatoric(config: Config) -> Measure:
         key_core, key_predictor = jax.random.split(key)
         return {
             "core": GRU(sizes.action, sizes.state, key_core),
-            "predictor": MLP(sizes.state, world.hidden, 2 * sizes.target, key_predictor, world.layer_norm),
+            "predictor": MLP(sizes.state, world.hidden, 2 * sizes.target, key_predictor),
         }, ()
 
     def score(

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, PRNGKeyArray, Shaped
 
 from curiax.agent.networks import normalise
+from curiax.config import NetworkConfig
 from curiax.types import CuriosityOutput, Experience, Masked, Params, State
 
 
@@ -39,7 +40,7 @@ class Curiosity(NamedTuple):
 class Represented(NamedTuple):
     """A trajectory in a representation."""
 
-    state: Float[Array, "T B D"]  # x_t, from which the open loop starts
+    state: Float[Array, "T B D"]  # x_t, from which the open loop starts: the belief b_t
     action: Float[Array, "T B E"]  # a_t, embedded
     target: Float[Array, "T B F"]  # raw w̄_{t+1}; never trained through
     losses: dict[str, Masked]  # the representation's own
@@ -84,6 +85,27 @@ def combine(representation: Representation, measure: Measure) -> Curiosity:
         return output._replace(losses=represented.losses | output.losses, metrics=represented.metrics | output.metrics)
 
     return Curiosity(init=init, score=score, follow=representation.follow, trains_beliefs=representation.trains_beliefs)
+
+
+def from_beliefs(
+    experience: Experience,
+    target: Float[Array, "T B F"],
+    losses: dict[str, Masked] | None = None,
+    metrics: dict[str, Array] | None = None,
+) -> Represented:
+    """A target to be predicted from (b_t, a_t), as in the paper (appendix D, "Choice of Baseline Method")."""
+    return Represented(
+        state=experience.belief[: experience.valid.shape[0]],
+        action=experience.action_embedding,
+        target=jax.lax.stop_gradient(target),
+        losses=losses or {},
+        metrics=metrics or {},
+    )
+
+
+def belief_sizes(network: NetworkConfig, target: int) -> Sizes:
+    """The sizes of `from_beliefs`."""
+    return Sizes(state=network.belief, action=network.action_embedding, target=target)
 
 
 def stay(targets: State, encoder: Params, obs: Array) -> State:

@@ -1,6 +1,6 @@
-"""The critic's energies of all pairs of contexts and hindsight vectors, and the contrastive value."""
+"""The critic: its energies of all pairs of contexts and hindsight vectors, the contrastive value, and its training."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -9,8 +9,7 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from curiax.agent.networks import MLP, add_bias
 from curiax.config import Config
-from curiax.trial import trial
-from curiax.types import Params
+from curiax.types import Params, State
 
 MASKED = -1e9  # an energy whose exponential is zero; −∞ would make gradients NaN
 
@@ -26,6 +25,13 @@ class Separable(NamedTuple):
 
     context: MLP
     latent: MLP
+
+
+class CriticState(NamedTuple):
+    """A critic and its own Adam."""
+
+    params: Params  # Concat or Separable
+    optimizer: State
 
 
 def make_critic(form: str, context: int, latent: int, hidden: tuple[int, ...], key: PRNGKeyArray) -> Concat | Separable:
@@ -70,29 +76,13 @@ def contrastive_value(
     return own - jax.nn.logsumexp(columns, axis=-1) + jnp.broadcast_to(jnp.log(count), own.shape)
 
 
-@jax.custom_vjp
-def reverse_gradient(params: Params) -> Params:
-    """The identity, its gradient negated: what minimises the loss elsewhere maximises it here."""
-    return params
-
-
-reverse_gradient.defvjp(lambda params: (params, None), lambda _, grads: (jax.tree.map(jnp.negative, grads),))
-
-
-class CriticState(NamedTuple):
-    """The critic, and its own Adam."""
-
-    params: Params
-    optimizer: Any
+def critic_init(config: Config, context: int, key: PRNGKeyArray) -> CriticState:
+    critic: Params = make_critic(config.world.critic, context, config.world.latent, config.world.hidden, key)
+    return CriticState(critic, critic_optimizer(config).init(critic))
 
 
 def critic_optimizer(config: Config) -> optax.GradientTransformation:
-    return optax.flatten(optax.adam(config.learning_rate))
-
-
-def critic_init(config: Config, context: int, key: PRNGKeyArray) -> CriticState:
-    critic = make_critic(config.world.critic, context, config.world.latent, config.world.hidden, key)
-    return CriticState(critic, critic_optimizer(config).init(critic))
+    return optax.flatten(optax.adam(config.learning_rate))  # one long vector
 
 
 def contrast(
@@ -102,28 +92,19 @@ def contrast(
     z: Float[Array, "*batch K l"],
     valid: Bool[Array, "*batch K"],
 ) -> tuple[CriticState, Float[Array, "*batch K"]]:
-    """One step of the critic, up; then L_con of the z against the new critic, which stays as it is."""
-    critic = jax.lax.stop_gradient(critic)
+    """The critic after one step up the mean of L_con, and L_con against that critic.
 
-    def value(params: Params, z: Array) -> Array:
+    The critic's step sees z as a constant, and L_con the critic: only z is trained through what is returned.
+    """
+
+    def value(params: Params, z: Array) -> Float[Array, "*batch K"]:
         return contrastive_value(energies(params, context, z), valid, config.world.temperature)
 
-    if trial("updates", "alternating") == "simultaneous":
-        values, backward = jax.vjp(value, critic.params, jax.lax.stop_gradient(z))
-        count = jnp.maximum(jnp.sum(valid.astype(jnp.float32)), 1.0)
-        grads, grad_z = backward(jnp.where(valid, 1.0, 0.0) / count)
-        stepped = ascend(config, critic, grads)
-        along = jnp.sum(jax.lax.stop_gradient(grad_z * count) * z, axis=-1)
-        return stepped, jax.lax.stop_gradient(values) + along - jax.lax.stop_gradient(along)
+    def loss(params: Params) -> Float[Array, ""]:
+        return -jnp.mean(value(params, jax.lax.stop_gradient(z)), where=valid)
 
-    def mean(params: Params) -> Array:
-        return jnp.mean(value(params, jax.lax.stop_gradient(z)), where=valid)
-
-    critic = ascend(config, critic, jax.grad(mean)(critic.params))
-    return critic, value(critic.params, z)
-
-
-def ascend(config: Config, critic: CriticState, grads: Params) -> CriticState:
+    grads = jax.grad(loss)(critic.params)
     with jax.numpy_dtype_promotion("standard"):  # optax relies on it
-        updates, optimizer = critic_optimizer(config).update(jax.tree.map(jnp.negative, grads), critic.optimizer)
-    return jax.lax.stop_gradient(CriticState(optax.apply_updates(critic.params, updates), optimizer))
+        updates, optimizer = critic_optimizer(config).update(grads, critic.optimizer)
+    params = jax.lax.stop_gradient(optax.apply_updates(critic.params, updates))
+    return CriticState(params, optimizer), value(params, z)

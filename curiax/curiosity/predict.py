@@ -10,7 +10,6 @@ from curiax.agent.gru import GRU
 from curiax.agent.networks import MLP
 from curiax.config import Config
 from curiax.curiosity.base import Distance, Measure, Represented, Sizes, credit, shift, valid_pairs
-from curiax.trial import trial
 from curiax.types import CuriosityOutput, Masked, Params
 
 
@@ -47,7 +46,7 @@ def predict(config: Config) -> Measure:
         key_core, key_predictor = jax.random.split(key)
         return {
             "core": GRU(sizes.action, sizes.state, key_core),
-            "predictor": MLP(sizes.state, world.hidden, sizes.target, key_predictor, world.layer_norm and trial("predictor", "bare") == "norm"),
+            "predictor": MLP(sizes.state, world.hidden, sizes.target, key_predictor),
         }, ()
 
     def score(

@@ -7,7 +7,6 @@ from jaxtyping import Array, Bool, Float
 
 from curiax.agent.popart import batch_moments
 from curiax.config import BonusConfig
-from curiax.trial import trial
 
 
 class Moments(NamedTuple):
@@ -24,8 +23,7 @@ class BonusState(NamedTuple):
 
 
 def moments_init() -> Moments:
-    start = 0.0 if trial("stats", "plain") == "corrected" else 1.0
-    return Moments(count=jnp.zeros(()), first=jnp.zeros(()), second=jnp.full((), start))
+    return Moments(count=jnp.zeros(()), first=jnp.zeros(()), second=jnp.zeros(()))
 
 
 def bonus_init() -> BonusState:
@@ -43,7 +41,7 @@ def moments_update(state: Moments, x: Float[Array, "T B"], valid: Bool[Array, "T
 
 def mean_and_scale(state: Moments, decay: float) -> tuple[Float[Array, ""], Float[Array, ""]]:
     """μ = m₁ / (1 − decay^c),  σ = √(max(μ₂ − μ², 0) + 1e-8)."""
-    correction = 1 - decay**state.count if trial("stats", "plain") == "corrected" else 1.0
+    correction = 1 - decay**state.count
     mean, second = state.first / correction, state.second / correction
     return mean, jnp.sqrt(jnp.maximum(second - jnp.square(mean), 0.0) + 1e-8)
 

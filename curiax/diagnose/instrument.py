@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import optax
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from curiax.agent.networks import MLP, concatenate, embed_action
@@ -29,23 +28,33 @@ from curiax.curiosity.base import (
     squared_distance,
     stay,
 )
-from curiax.curiosity.innovation import blurred, hindsight, innovate
+from curiax.curiosity.hindsight import generate, hindsight
 from curiax.curiosity.predict import open_loop
 from curiax.diagnose.view import View
-from curiax.learner import descend, loss_weights, masked_mean, masked_means
-from curiax.types import Agent, EnvSpec, Experience, LearnerParams, Masked, Params, State, Trajectory
+from curiax.learner import descend, loss_weights, make_optimizer, masked_mean, masked_means
+from curiax.types import (
+    Agent,
+    EnvSpec,
+    Experience,
+    LearnerParams,
+    Masked,
+    Params,
+    State,
+    Trajectory,
+)
 
 NOBODY = Agent((), (), (), (), ())  # pyright: ignore[reportArgumentType] — the agent is not trained
 CONFIG = replace(
     LAPTOP,
     learning_rate=3e-3,
     network=replace(LAPTOP.network, feature_hidden=(128,), embedding=64),
-    world=replace(LAPTOP.world, relative=True, reconstruction_weight=1.0, warm_up=0, blur=0.2),
+    world=replace(LAPTOP.world, reconstruction_weight=1.0),
 )
 
 
 class InstrumentState(NamedTuple):
-    params: LearnerParams  # of the curiosity and its critic alone
+    params: LearnerParams  # of the curiosity alone
+    critic: State
     optimizer: State
     key: PRNGKeyArray
     num_updates: Int[Array, ""]
@@ -69,15 +78,15 @@ class Instrument(NamedTuple):
 
 
 def make_instrument(spec: EnvSpec, view: View, belief_size: int, config: Config = CONFIG) -> Instrument:
-    representation = changes(config, spec, view, belief_size)
+    representation = missed(config, spec, view, belief_size)
     curiosity = combine(representation, hindsight(config))
-    optimizer = optax.flatten(optax.adam(config.learning_rate))
+    optimizer = make_optimizer(config)
 
     def init(key: PRNGKeyArray) -> InstrumentState:
         key, key_curiosity = jax.random.split(key)
         params, critic, _ = curiosity.init(key_curiosity, ())
-        everything = LearnerParams(NOBODY, {}, params, critic)
-        return InstrumentState(everything, optimizer.init(everything), key, jnp.int32(0))
+        everything = LearnerParams(NOBODY, {}, params)
+        return InstrumentState(everything, critic, optimizer.init(everything), key, jnp.int32(0))
 
     def learn_to_predict(state: InstrumentState, agent: Agent, trajectory: Trajectory) -> InstrumentState:
         grads = jax.grad(prediction_loss)(state.params, representation, experience_of(agent, trajectory))
@@ -88,66 +97,78 @@ def make_instrument(spec: EnvSpec, view: View, belief_size: int, config: Config 
         return state._replace(optimizer=optimizer.init(state.params))
 
     def descended(state: InstrumentState, grads: LearnerParams) -> InstrumentState:
-        params, adam = descend(config, optimizer, grads, state.optimizer, state.params, state.num_updates)
-        return InstrumentState(params, adam, jax.random.split(state.key)[0], state.num_updates + 1)
+        params, adam = descend(optimizer, grads, state.optimizer, state.params)
+        key, num_updates = jax.random.split(state.key)[0], state.num_updates + 1
+        return InstrumentState(params, state.critic, adam, key, num_updates)
 
     def learn(state: InstrumentState, agent: Agent, trajectory: Trajectory) -> InstrumentState:
-        _, key_score = jax.random.split(state.key)
-        weights = loss_weights(config, state.num_updates)
         experience = experience_of(agent, trajectory)
-        return descended(state, jax.grad(weighted_loss)(state.params, curiosity, weights, experience, key_score))
+        grads, critic = jax.grad(weighted_loss, has_aux=True)(state.params, config, curiosity, state, experience)
+        return descended(state._replace(critic=critic), grads)
 
     def split(state: InstrumentState, agent: Agent, trajectory: Trajectory) -> Split:
-        experience = experience_of(agent, trajectory)
-        own, model = state.params.curiosity
-        represented = representation.represent(own, (), experience)
-        return split_errors(config, model, represented, experience.valid, state.key)
+        return split_errors(config, state.params.curiosity, view, experience_of(agent, trajectory), state.key)
 
     return Instrument(init, learn_to_predict, begin_hindsight, learn, split)
 
 
 def prediction_loss(params: LearnerParams, representation: Representation, experience: Experience) -> Float[Array, ""]:
-    own, model = params.curiosity
-    represented = representation.represent(own, (), experience)
-    loop = open_loop(model["core"], represented, experience.valid, horizon=1)
-    return masked_mean(Masked(squared_distance(loop.target, model["predictor"](loop.after)), loop.valid))
+    return masked_mean(representation.represent(params.curiosity[0], (), experience).losses["prediction"])
 
 
 def weighted_loss(
-    params: LearnerParams,
-    curiosity: Curiosity,
-    weights: dict[str, Array | float],
-    experience: Experience,
-    key: PRNGKeyArray,
-) -> Float[Array, ""]:
-    """Everything that the method learns by, hindsight and its critic among it."""
-    output = curiosity.score(params.curiosity, params.critic, (), experience, key)
-    return jnp.sum(jnp.stack([weights.get(name, 1.0) * mean for name, mean in masked_means(output.losses).items()]))
+    params: LearnerParams, config: Config, curiosity: Curiosity, state: InstrumentState, experience: Experience
+) -> tuple[Float[Array, ""], State]:
+    """All losses of the method, and its critic after a step."""
+    key_score = jax.random.split(state.key)[1]
+    output, weights = curiosity.score(params.curiosity, state.critic, (), experience, key_score), loss_weights(config)
+    terms = [weights.get(name, 1.0) * mean for name, mean in masked_means(output.losses).items()]
+    return jnp.sum(jnp.stack(terms)), output.critic
 
 
-def changes(config: Config, spec: EnvSpec, view: View, belief_size: int) -> Representation:
-    """x_t is the agent's belief beside the observation itself; the target is how the observation changes."""
+class Missed(NamedTuple):
+    """A prediction of how the observation changes, and what it missed: change = prediction + missed."""
+
+    state: Float[Array, "T B D"]  # the agent's belief beside the observation itself
+    action: Float[Array, "T B E"]
+    change: Float[Array, "T B F"]
+    missed: Float[Array, "T B F"]
+    scale: Float[Array, ""]  # root mean square of `missed`
+
+
+def predict_change(params: Any, view: View, experience: Experience) -> Missed:
+    seen, next_seen = view(current(experience)), view(following(experience))
+    state = concatenate(experience.belief[: experience.valid.shape[0]], params["reader"](seen))
+    action = embed_action(params["action"], experience.action)
+    change = next_seen - seen
+    missed = change - params["predictor"](concatenate(state, action))
+    square = jnp.mean(jnp.mean(jnp.square(missed), axis=-1), where=experience.valid)
+    return Missed(state, action, change, missed, jax.lax.stop_gradient(jnp.sqrt(square + 1e-8)))
+
+
+def missed(config: Config, spec: EnvSpec, view: View, belief_size: int) -> Representation:
+    """The target is what a predictor of its own missed, in units of its size.
+
+    Hindsight then has nothing to learn of what can be predicted, and cannot take it for noise.
+    """
     network = config.network
+    sizes = Sizes(belief_size + network.embedding, network.action_embedding, view.size)
 
     def init(key: PRNGKeyArray, encoder: Params) -> tuple[Params, State]:
-        key_encoder, key_action = jax.random.split(key)
+        key_encoder, key_action, key_predictor = jax.random.split(key, 3)
+        num_given = sizes.state + sizes.action
         return {
             "reader": MLP(view.size, network.feature_hidden, network.embedding, key_encoder),
             "action": jax.random.normal(key_action, (spec.num_actions, network.action_embedding)),
+            "predictor": MLP(num_given, config.world.hidden, view.size, key_predictor, config.world.layer_norm),
         }, ()
 
     def represent(params: Any, targets: State, experience: Experience) -> Represented:
-        seen, next_seen = view(current(experience)), view(following(experience))
-        belief = experience.belief[: experience.valid.shape[0]]
-        return Represented(
-            state=concatenate(belief, params["reader"](seen)),
-            action=embed_action(params["action"], experience.action),
-            target=jax.lax.stop_gradient(next_seen - seen),
-            losses={},
-            metrics={},
-        )
+        found = predict_change(params, view, experience)
+        error = jnp.mean(jnp.square(found.missed), axis=-1)
+        state, action, target = jax.lax.stop_gradient((found.state, found.action, found.missed / found.scale))
+        return Represented(state, action, target, {"prediction": Masked(error, experience.valid)}, {})
 
-    sizes = Sizes(belief_size + network.embedding, network.action_embedding, view.size)
     return Representation(sizes, squared_distance, init, represent, stay)
 
 
@@ -160,20 +181,17 @@ def experience_of(agent: Agent, trajectory: Trajectory) -> Experience:
     return Experience(trajectory.obs, trajectory.action, trajectory.valid, belief, embedded)
 
 
-def split_errors(
-    config: Config, params: Any, represented: Represented, valid: Bool[Array, "T B"], key: PRNGKeyArray
-) -> Split:
-    """The errors of the measure *hindsight*, one step ahead, before they are averaged over coordinates."""
-    world = config.world
-    loop = open_loop(params["core"], represented, valid, horizon=1)
-    expected, heard, scale = innovate(params["predictor"], loop, squared_distance)
-    noise = jax.random.normal(key, (*loop.valid.shape, world.noise))
-    z = params["generator"](concatenate(loop.before, loop.action, heard, noise))
-    z = blurred(world, z, loop.valid, key) if world.blur > 0 else z
-    explained = expected + scale * params["reconstructor"](concatenate(loop.after, z))
+def split_errors(config: Config, params: Any, view: View, experience: Experience, key: PRNGKeyArray) -> Split:
+    """Squares of what the prediction missed, and of what was still missing after hindsight."""
+    own, model = params
+    found = predict_change(own, view, experience)
+    represented = Represented(found.state, found.action, found.missed / found.scale, {}, {})
+    loop = open_loop(model["core"], represented, experience.valid, horizon=1)
+    z = generate(model["generator"], config.world.noise, loop, key)
+    explained = found.scale * model["reconstructor"](concatenate(loop.after, z))[0]
     return Split(
-        predicted=jnp.square(loop.target - expected)[0],
-        reconstructed=jnp.square(loop.target - explained)[0],
-        change=loop.target[0],
-        valid=valid,
+        predicted=jnp.square(found.missed),
+        reconstructed=jnp.square(found.missed - explained),
+        change=found.change,
+        valid=experience.valid,
     )

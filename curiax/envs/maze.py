@@ -9,11 +9,10 @@ from typing import Literal, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt8
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt8, UInt32
 
 from curiax.envs.base import Environment
 from curiax.envs.noise import wander
-from curiax.trial import trial
 from curiax.types import EnvSpec, TimeStep
 
 # '#' wall · 'P' start · '1' '2' '3' '4' the regions R1..R4 · 'c' a cell of R4 where a coin may lie
@@ -79,7 +78,7 @@ class Noise(NamedTuple):
 
     pixels: Bool[Array, "5 5"]
     show: Bool[Array, ""]  # does the `random` setting show them?
-    moves: Int[Array, " 4"]  # -1 or 1 for each block
+    moves: Int[Array, " 4"]  # −1, 0 or 1 for each block
     coins: Int[Array, " 2"]  # indices into Layout.coins
 
 
@@ -121,9 +120,8 @@ def draw(layout: Layout, key: PRNGKeyArray) -> Noise:
     )
 
 
-def block_moves(word):
-    if trial("walk", "three") == "two":
-        return ((word >> jnp.arange(4, dtype=jnp.uint32)) & 1).astype(jnp.int32) * 2 - 1
+def block_moves(word: UInt32[Array, ""]) -> Int[Array, " 4"]:
+    """−1, 0 or 1 for each block, with probabilities 86, 85 and 85 of 256."""
     byte = (word >> (8 * jnp.arange(4, dtype=jnp.uint32))) & 255
     return (byte * 3 >> 8).astype(jnp.int32) - 1
 
@@ -148,8 +146,6 @@ def observe(
     vertical, horizontal = seen(blocks[:2], always), seen(blocks[2:], always)
     agent = jnp.zeros((VIEW, VIEW), bool).at[reach, reach].set(True)
     coin = seen(state.coins, state.coins_left)
-    if trial("layers", "four") == "four":
-        agent, horizontal, vertical = jnp.zeros_like(agent), jnp.zeros_like(agent), vertical | horizontal
     layers = jnp.stack([wall, agent, vertical, horizontal, coin, pixels], axis=-1)
     return layers.astype(jnp.uint8), jnp.any(vertical | horizontal)
 
@@ -168,25 +164,19 @@ def reset(layout: Layout, noise: Noise) -> tuple[MazeState, UInt8[Array, "5 5 6"
 def step(
     layout: Layout, setting: Setting, coin_reward: float, state: MazeState, action: Int[Array, ""], noise: Noise
 ) -> tuple[MazeState, TimeStep]:
-    """The agent moves, then the blocks; neither enters the other's cell."""
+    """The blocks move, then the agent; neither enters the other's cell."""
     doorways = jnp.asarray(layout.doorways)
     which = jnp.arange(4)
-    target = state.position + jnp.asarray(MOVES)[action]
-    first = trial("order", "blocks") == "blocks"
     blocks = state.blocks
-    if first and setting.blocks == "brownian":
-        moved = wander(jnp, state.blocks, noise.moves, layout.doorways.shape[1])
+    if setting.blocks == "brownian":
+        moved = wander(jnp, blocks, noise.moves, layout.doorways.shape[1])
         onto_agent = jnp.all(doorways[which, moved] == state.position[None], axis=-1)
-        blocks = jnp.where(onto_agent, state.blocks, moved)
-    state = state._replace(blocks=blocks)
-    occupied = jnp.any(jnp.all(doorways[which, state.blocks] == target[None], axis=-1))
+        blocks = jnp.where(onto_agent, blocks, moved)
+
+    target = state.position + jnp.asarray(MOVES)[action]
+    occupied = jnp.any(jnp.all(doorways[which, blocks] == target[None], axis=-1))
     blocked = jnp.asarray(layout.wall)[target[0], target[1]] | occupied
     position = jnp.where(blocked, state.position, target)
-
-    if setting.blocks == "brownian" and not first:
-        moved = wander(jnp, state.blocks, noise.moves, layout.doorways.shape[1])
-        onto_agent = jnp.all(doorways[which, moved] == position[None], axis=-1)
-        blocks = jnp.where(onto_agent, state.blocks, moved)
 
     taken = jnp.all(state.coins == position[None], axis=-1) & state.coins_left
     region = jnp.asarray(layout.region)[position[0], position[1]]

@@ -72,7 +72,7 @@ def stride(xp: Any, walk: Shaped[Any, "*walk"], size: Shaped[Any, "*size"], up: 
 
 
 def wander(xp: Any, place: Int[Any, "*any"], move: Int[Any, "*any"], length: Any) -> Any:
-    """A step of −1 or 1 along places 0 … length − 1; at either end, half of the steps stay there."""
+    """The place after a move of −1, 0 or 1 along places 0 … length − 1, clipped at the ends."""
     return xp.clip(place + move, 0, length - 1)
 
 

@@ -54,7 +54,7 @@ class Agent(MazeWalker):
 
 
 class Block(Sprite):
-    """Stands in the middle of its doorway, or walks on it at random after the agent has moved."""
+    """Stands in the middle of its doorway, or walks on it at random before the agent moves."""
 
     def __init__(self, corner, position, character, doorway, still):
         super().__init__(corner, position, character)
@@ -126,14 +126,16 @@ class PycolabMaze:
         )
 
     def _build(self, noise: maze.Noise) -> Engine:
-        """An engine asks its things in the order in which they were added: the agent moves first."""
+        """Update groups take turns, in the order of their names, and each sees the board after the one before it."""
         layout = self.layout
         engine = Engine(*layout.wall.shape, occlusion_in_layers=False)
         engine.set_prefilled_backdrop(WALL + FLOOR, self._floor, Backdrop)
-        engine.add_sprite(AGENT, tuple(layout.start), Agent, layout.region)
+        engine.update_group("1 blocks")
         for character, doorway in zip(BLOCKS, layout.doorways, strict=True):
             middle = tuple(doorway[len(doorway) // 2])
             engine.add_sprite(character, middle, Block, doorway, self._setting.blocks == "still")
+        engine.update_group("2 agent")
+        engine.add_sprite(AGENT, tuple(layout.start), Agent, layout.region)
         prefill = np.zeros_like(layout.wall)
         prefill[tuple(layout.coins[noise.coins].T)] = True
         engine.add_prefilled_drape(COIN, prefill, Coins, self._coin_reward)

@@ -42,7 +42,7 @@ LOSSES = analysis(
         "both": hindsight(),
         "no-contrastive": hindsight(world__invariance_weight=0.0),
         "no-reconstruction": hindsight(world__reconstruction_weight=0.0),
-        "contrastive-paid": hindsight(bonus__include_invariance=True),
+        "contrastive-paid": hindsight(bonus__include_invariance=True, world__contrast_share=1.0),
     },
 )
 
@@ -61,14 +61,13 @@ DIMENSIONS = analysis(
 )
 
 CRITIC = analysis(
-    "the critic's form, and whether it learns in turn with the model or at once",
+    "the critic's form, and on how many of the time steps it contrasts",
     ("on-demand",),
     {
-        "separable-simultaneous": hindsight(),
-        "separable-alternating": hindsight(world__updates="alternating"),
-        "concat-simultaneous": hindsight(world__critic="concat"),
-        "concat-half-simultaneous": hindsight(world__critic="concat", world__contrast_share=0.5),
-        "concat-alternating": hindsight(world__critic="concat", world__updates="alternating"),
+        "concat-half": hindsight(),
+        "concat-all": hindsight(world__contrast_share=1.0),
+        "concat-quarter": hindsight(world__contrast_share=0.25),
+        "separable-all": hindsight(world__critic="separable", world__contrast_share=1.0),
     },
 )
 

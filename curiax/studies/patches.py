@@ -17,7 +17,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped, UInt8
 from curiax.agent.networks import MLP
 from curiax.config import LAPTOP, Config
 from curiax.curiosity.base import Represented, Sizes, squared_distance
-from curiax.curiosity.innovation import hindsight
+from curiax.curiosity.hindsight import hindsight
 from curiax.envs import atari
 from curiax.envs.base import HostEnvironment, HostStep
 from curiax.envs.noise import PATCH
@@ -37,19 +37,13 @@ CONFIG = dataclasses.replace(
     batch_size=128,
     learning_rate=1e-3,
     atari=dataclasses.replace(LAPTOP.atari, noise="patches"),
-    network=dataclasses.replace(
-        LAPTOP.network, encoder_hidden=(256,), embedding=256, action_embedding=16, encoder_speed=1.0
-    ),
+    network=dataclasses.replace(LAPTOP.network, encoder_hidden=(256,), embedding=256, action_embedding=16),
     world=dataclasses.replace(
         LAPTOP.world,
         hidden=(256, 256),
         latent=16,
         noise=16,
-        blur=0.1,
-        relative=True,
-        reconstruction_weight=5.0,
-        critic_speed=3.0,
-        warm_up=0,
+        measure_outcomes=True,
     ),
 )
 
@@ -77,6 +71,7 @@ class State(NamedTuple):
     """A world model between two updates."""
 
     params: LearnerParams  # the agent's part is the world model's own encoder and table of actions
+    critic: Any
     optimizer: Any
     num_updates: Int[Array, ""]
 
@@ -182,8 +177,8 @@ def start(config: Config, num_actions: int, num_pixels: int, num_updates: int) -
     table = jax.random.normal(key_action, (num_actions, network.action_embedding))
     sizes = Sizes(network.embedding, network.action_embedding, num_pixels)
     curiosity, critic = hindsight(config).init(key_measure, sizes)
-    params = LearnerParams(Agent(encoder, table, (), (), ()), {}, curiosity, critic)
-    return State(params, make_optimizer(config, num_updates).init(params), jnp.int32(0))
+    params = LearnerParams(Agent(encoder, table, (), (), ()), {}, curiosity)
+    return State(params, critic, make_optimizer(config, num_updates).init(params), jnp.int32(0))
 
 
 @partial(jax.jit, static_argnums=(0, 1))
@@ -207,14 +202,14 @@ def update(
     key: PRNGKeyArray,
 ) -> tuple[State, dict[str, Array]]:
     """The measure *hindsight* on one batch, its losses weighed as in the learner."""
-    weights, valid = loss_weights(config, state.num_updates), jnp.ones((1, len(rows)), bool)
+    weights, valid = loss_weights(config), jnp.ones((1, len(rows)), bool)
 
-    def loss(params: LearnerParams) -> tuple[Float[Array, ""], dict[str, Array]]:
+    def loss(params: LearnerParams) -> tuple[Float[Array, ""], tuple]:
         represented = represent(params.agent, views, rows)
-        output = hindsight(config).score(params.curiosity, params.critic, represented, valid, squared_distance, key)
+        output = hindsight(config).score(params.curiosity, state.critic, represented, valid, squared_distance, key)
         terms = [weights.get(name, 1.0) * mean for name, mean in masked_means(output.losses).items()]
-        return jnp.sum(jnp.stack(terms)), output.metrics
+        return jnp.sum(jnp.stack(terms)), (output.critic, output.metrics)
 
-    grads, metrics = jax.grad(loss, has_aux=True)(state.params)
-    params, optimizer_state = descend(config, optimizer, grads, state.optimizer, state.params, state.num_updates)
-    return State(params, optimizer_state, state.num_updates + 1), metrics
+    grads, (critic, metrics) = jax.grad(loss, has_aux=True)(state.params)
+    params, optimizer_state = descend(optimizer, grads, state.optimizer, state.params)
+    return State(params, critic, optimizer_state, state.num_updates + 1), metrics

@@ -11,8 +11,6 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from curiax.agent.networks import MLP, concatenate
 from curiax.config import Config
-from curiax.curiosity.base import squared_distance
-from curiax.curiosity.innovation import innovate
 from curiax.curiosity.predict import open_loop
 from curiax.studies.patches import State, Views, look, represent
 from curiax.studies.scm_probe import hindsight_vector
@@ -50,11 +48,8 @@ def tell(config: Config, params: LearnerParams, views: Views, rows: Int[Array, "
     represented, valid = represent(params.agent, views, rows), jnp.ones((1, len(rows)), bool)
     model, before = params.curiosity, look(views, rows)
     loop = open_loop(model["core"], represented, valid, horizon=1)
-    z = hindsight_vector(config, model, represented, valid, squared_distance, key)
+    z = hindsight_vector(config, model, represented, valid, key)
     output = model["reconstructor"](concatenate(loop.after, z[None]))
-    if config.world.hindsight == "innovation":
-        expected, _, scale = innovate(model["predictor"], loop, squared_distance)
-        output = expected + scale * output
     return Told(before + model["predictor"](loop.after)[0, 0], before + output[0, 0], z[0])
 
 

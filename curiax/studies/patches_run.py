@@ -40,26 +40,16 @@ NUM_DRAWN = 4  # transitions in the picture
 # shares of steps change nothing; nor does a preset, whose values CONFIG has already.
 READ = {
     "": ("env", "seed", "batch_size", "learning_rate"),
-    "network.": ("encoder_hidden", "embedding", "encoder_speed", "action_embedding"),
+    "network.": ("encoder_hidden", "embedding", "action_embedding"),
     "world.": (
         "hidden",
         "layer_norm",
-        "hindsight",
         "latent",
         "noise",
-        "blur",
         "reconstruction_weight",
-        "relative",
         "invariance_weight",
         "temperature",
         "critic",
-        "open_routes",
-        "hindsight_speed",
-        "critic_speed",
-        "warm_up",
-        "warm_up_weight",
-        "warm_up_speed",
-        "measure_outcomes",
     ),
     "atari.": ("sticky", "noops", "frame_limit", "full_actions"),
 }

@@ -10,14 +10,13 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import optax
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from curiax import curiosity as curiosities
 from curiax.agent.policy import believe, make_agent
 from curiax.config import LAPTOP, Config, NetworkConfig
 from curiax.envs import scm
-from curiax.learner import descend, loss_weights, masked_means
+from curiax.learner import descend, loss_weights, make_optimizer, masked_means
 from curiax.rollout import actor_init, rollout
 from curiax.types import EnvSpec, Experience, LearnerParams, Trajectory
 
@@ -39,11 +38,6 @@ CONFIG = dataclasses.replace(
         hidden=(64, 64),
         latent=4,
         noise=4,
-        blur=0.2,
-        relative=True,
-        reconstruction_weight=0.5,
-        hindsight_speed=1.0,
-        warm_up=0,
     ),
 )
 # Who walks the world: it believes nothing, and its policy is uniformly random.
@@ -53,7 +47,8 @@ IDLE = NetworkConfig(embedding=1, action_embedding=1, belief=1, head_hidden=())
 class State(NamedTuple):
     """A curiosity between two updates."""
 
-    params: LearnerParams  # with the agent's encoder and core: beliefs are BYOL's x
+    params: LearnerParams  # with the agent's encoder and core
+    critic: Any
     targets: Any
     optimizer: Any
     belief: Float[Array, "B D"]
@@ -79,17 +74,13 @@ def stream(config: Config, num_updates: int, kind: scm.Kind, novelty: Bool[Array
     return jax.lax.scan(lambda actor, key: rollout(env, idle, actor, config.unroll, key), actor, keys)[1]
 
 
-def make_optimizer(config: Config) -> optax.GradientTransformation:
-    return optax.flatten(optax.adam(config.learning_rate))
-
-
 def start(config: Config, spec: EnvSpec, key: PRNGKeyArray) -> State:
     key, key_agent, key_curiosity = jax.random.split(key, 3)
     agent = make_agent(config.network, spec, key_agent)
     params, critic, targets = curiosities.make(config, spec).init(key_curiosity, agent.encoder)
-    everything = LearnerParams(agent, {}, params, critic)
+    everything = LearnerParams(agent, {}, params)
     belief = jnp.zeros((config.batch_size, config.network.belief))
-    return State(everything, targets, make_optimizer(config).init(everything), belief, key, jnp.int32(0))
+    return State(everything, critic, targets, make_optimizer(config).init(everything), belief, key, jnp.int32(0))
 
 
 def experience_of(params: LearnerParams, belief: Float[Array, "B D"], trajectory: Trajectory) -> Experience:
@@ -108,21 +99,21 @@ def learn(config: Config, spec: EnvSpec, state: State, trajectories: Trajectory)
 
 def update(config: Config, spec: EnvSpec, state: State, trajectory: Trajectory) -> tuple[State, Paid]:
     """One batch: scored, then learned from, as the learner does it; there are no policy and no value to train."""
-    curiosity, weights = curiosities.make(config, spec), loss_weights(config, state.num_updates)
+    curiosity, weights = curiosities.make(config, spec), loss_weights(config)
     key, key_score = jax.random.split(state.key)
 
-    def loss(params: LearnerParams) -> tuple[Float[Array, ""], tuple[Array, Array]]:
+    def loss(params: LearnerParams) -> tuple[Float[Array, ""], tuple]:
         experience = experience_of(params, state.belief, trajectory)
-        output = curiosity.score(params.curiosity, params.critic, state.targets, experience, key_score)
+        output = curiosity.score(params.curiosity, state.critic, state.targets, experience, key_score)
         terms = [weights.get(name, 1.0) * mean for name, mean in masked_means(output.losses).items()]
-        return jnp.sum(jnp.stack(terms)), (output.error, experience.belief)
+        return jnp.sum(jnp.stack(terms)), (output.error, output.critic, experience.belief)
 
-    grads, (error, belief) = jax.grad(loss, has_aux=True)(state.params)
-    params, optimizer = descend(config, make_optimizer(config), grads, state.optimizer, state.params, state.num_updates)
+    grads, (error, critic, belief) = jax.grad(loss, has_aux=True)(state.params)
+    params, optimizer = descend(make_optimizer(config), grads, state.optimizer, state.params)
     targets = curiosity.follow(state.targets, params.agent.encoder, trajectory.obs)
     # The last observation comes again, as the first of the next trajectory.
     belief = belief[-2] if curiosity.trains_beliefs else state.belief
-    return State(params, targets, optimizer, belief, key, state.num_updates + 1), paid(trajectory, error)
+    return State(params, critic, targets, optimizer, belief, key, state.num_updates + 1), paid(trajectory, error)
 
 
 def classes(trajectory: Trajectory) -> Bool[Array, "classes T B"]:

@@ -11,9 +11,9 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 from curiax.agent.networks import MLP, concatenate
 from curiax.config import Config
 from curiax.curiosity import resolve
-from curiax.curiosity.base import Distance, Represented
+from curiax.curiosity.base import Represented
 from curiax.curiosity.critic import contrastive_value, energies, make_critic
-from curiax.curiosity.innovation import blurred, innovate
+from curiax.curiosity.hindsight import generate
 from curiax.curiosity.predict import open_loop
 from curiax.curiosity.representations import REPRESENTATIONS
 from curiax.studies.scm import State, classes, experience_of
@@ -34,14 +34,11 @@ class Seen(NamedTuple):
 
 
 def hindsight_vector(
-    config: Config, params: Params, represented: Represented, valid: Bool[Array, "T B"], distance: Distance, key: Any
+    config: Config, params: Params, represented: Represented, valid: Bool[Array, "T B"], key: PRNGKeyArray
 ) -> Float[Array, "T B Z"]:
     """z_{t,1}, as the measure *hindsight* makes it."""
     loop = open_loop(params["core"], represented, valid, horizon=1)
-    heard = innovate(params["predictor"], loop, distance)[1] if config.world.hindsight == "innovation" else loop.target
-    noise = jax.random.normal(key, (*loop.valid.shape, config.world.noise))
-    z = params["generator"](concatenate(loop.before, loop.action, heard, noise))
-    return (blurred(config.world, z, loop.valid, key) if config.world.blur > 0 else z)[0]
+    return generate(params["generator"], config.world.noise, loop, key)[0]
 
 
 @partial(jax.jit, static_argnums=(0, 1))
@@ -55,7 +52,7 @@ def look(config: Config, spec: EnvSpec, state: State, trajectories: Trajectory) 
         experience = experience_of(state.params, belief, trajectory)
         params = state.params.curiosity
         represented = representation.represent(params[0], state.targets, experience)
-        z = hindsight_vector(config, params[1], represented, experience.valid, representation.distance, key_noise)
+        z = hindsight_vector(config, params[1], represented, experience.valid, key_noise)
         action = jax.nn.one_hot(trajectory.action, spec.num_actions)
         context = concatenate(trajectory.obs[:-1], action)
         seen = Seen(z, context, trajectory.info["u"], classes(trajectory)[1], trajectory.valid)

@@ -11,9 +11,10 @@ from curiax.curiosity.base import (
     Curiosity,
     Representation,
     Represented,
-    Sizes,
+    belief_sizes,
     current,
     ends,
+    from_beliefs,
     observations,
     squared_distance,
     stay,
@@ -22,74 +23,79 @@ from curiax.types import CuriosityOutput, EnvSpec, Experience, Masked, Params, S
 
 
 def linear_dynamics(config: Config, spec: EnvSpec) -> Representation:
-    """EMI (Kim et al., 2019): φ(s), ψ(a) with φ' = φ + ψ(a) + S(s, a), S small.
-
-    dynamics: ‖φ' − φ − ψ − S‖² trains φ, ψ, S.   error_penalty: ‖S‖² trains S.   prior: KL(ψ ‖ N(0, I)) trains ψ.
-    information: lower bounds of I([φ, ψ]; φ') and I([φ, φ']; ψ), raised by φ, ψ and the statistics networks.
-    A measure's own model sees φ and ψ as constants. Norms and KL are means over coordinates.
-    """
-    network, hidden = config.network, config.world.hidden
-    size = network.embedding
-
-    def init(key: PRNGKeyArray, encoder: Params) -> tuple[Params, State]:
-        key_encoder, key_action, key_seen, key_error, key_next, key_act = jax.random.split(key, 6)
-        return {
-            "encoder": make_features(network, spec, key_encoder),
-            "action": jax.random.normal(key_action, (spec.num_actions, size)),
-            "error_encoder": make_features(network, spec, key_seen),
-            "error": MLP(size + spec.num_actions, hidden, size, key_error),
-            "next_statistics": MLP(3 * size, hidden, 1, key_next),
-            "action_statistics": MLP(3 * size, hidden, 1, key_act),
-        }, ()
+    """The target is EMI's embedding φ(o_{t+1})."""
 
     def represent(params: Params, targets: State, experience: Experience) -> Represented:
-        valid = experience.valid
-        phi, phi_next = ends(experience, params["encoder"](observations(experience)))
-        psi = embed_action(params["action"], experience.action)
-        taken = experience.action
-        if spec.action_parts is None:
-            taken = jax.nn.one_hot(taken, spec.num_actions)
-        error = params["error"](concatenate(params["error_encoder"](current(experience)), taken))
-        residual = squared_distance(phi_next, phi + psi + error)
+        phi_next, losses, metrics = embed(spec, params, experience)
+        return from_beliefs(experience, phi_next, losses, metrics)
 
-        joint = concatenate(phi, psi, phi_next)
-        other_next, other_action = concatenate(phi, psi, stranger(phi_next)), concatenate(phi, stranger(psi), phi_next)
-        about_next, about_action = params["next_statistics"], params["action_statistics"]
-        information = jsd_bound(about_next(joint), about_next(other_next))
-        information += jsd_bound(about_action(joint), about_action(other_action))
-        return Represented(
-            state=jax.lax.stop_gradient(phi),
-            action=jax.lax.stop_gradient(psi),
-            target=jax.lax.stop_gradient(phi_next),
-            losses={
-                "dynamics": Masked(residual, valid),
-                "error_penalty": Masked(jnp.mean(jnp.square(error), axis=-1), valid),
-                "information": Masked(-information[..., 0], valid & stranger(valid)),
-                "prior": Masked(kl_to_normal(psi, valid), jnp.array(True)),
-            },
-            metrics={"residual_error": jnp.mean(residual, where=valid)},
-        )
+    def init(key: PRNGKeyArray, encoder: Params) -> tuple[Params, State]:
+        return emi_init(config, spec, key), ()
 
-    return Representation(Sizes(size, size, size), squared_distance, init, represent, stay)
+    sizes = belief_sizes(config.network, config.network.embedding)
+    return Representation(sizes, squared_distance, init, represent, stay, trains_beliefs=True)
 
 
 def emi(config: Config, spec: EnvSpec) -> Curiosity:
-    """The representation above, paid for what its own linear dynamics leave over, ‖φ' − φ − ψ − S‖²."""
-    representation = linear_dynamics(config, spec)
+    """EMI's own measure: it pays for what its linear dynamics leave over, ‖φ' − φ − ψ − S‖²."""
 
     def init(key: PRNGKeyArray, encoder: Params) -> tuple[Params, Params, State]:
-        params, targets = representation.init(key, encoder)
-        return params, (), targets
+        return emi_init(config, spec, key), (), ()
 
     def score(
         params: Params, critic: Params, targets: State, experience: Experience, key: PRNGKeyArray
     ) -> CuriosityOutput:
-        represented = representation.represent(params, targets, experience)
-        residual = jax.lax.stop_gradient(represented.losses["dynamics"].value)
-        error = jnp.where(experience.valid, residual, 0.0)
-        return CuriosityOutput(represented.losses, error, represented.metrics)
+        _, losses, metrics = embed(spec, params, experience)
+        residual = jax.lax.stop_gradient(losses["dynamics"].value)
+        return CuriosityOutput(losses, jnp.where(experience.valid, residual, 0.0), metrics)
 
-    return Curiosity(init, score, representation.follow)
+    return Curiosity(init, score, stay)
+
+
+def emi_init(config: Config, spec: EnvSpec, key: PRNGKeyArray) -> Params:
+    network, hidden = config.network, config.world.hidden
+    size = network.embedding
+    key_encoder, key_action, key_seen, key_error, key_next, key_act = jax.random.split(key, 6)
+    return {
+        "encoder": make_features(network, spec, key_encoder),
+        "action": jax.random.normal(key_action, (spec.num_actions, size)),
+        "error_encoder": make_features(network, spec, key_seen),
+        "error": MLP(size + spec.num_actions, hidden, size, key_error),
+        "next_statistics": MLP(3 * size, hidden, 1, key_next),
+        "action_statistics": MLP(3 * size, hidden, 1, key_act),
+    }
+
+
+def embed(
+    spec: EnvSpec, params: Params, experience: Experience
+) -> tuple[Float[Array, "T B d"], dict[str, Masked], dict[str, Array]]:
+    """EMI (Kim et al., 2019): φ(s), ψ(a) with φ' = φ + ψ(a) + S(s, a), S small. Returns φ', losses and metrics.
+
+    dynamics: ‖φ' − φ − ψ − S‖² trains φ, ψ, S.   error_penalty: ‖S‖² trains S.   prior: KL(ψ ‖ N(0, I)) trains ψ.
+    information: lower bounds of I([φ, ψ]; φ') and I([φ, φ']; ψ), raised by φ, ψ and the statistics networks.
+    Norms and KL are means over coordinates.
+    """
+    valid = experience.valid
+    phi, phi_next = ends(experience, params["encoder"](observations(experience)))
+    psi = embed_action(params["action"], experience.action)
+    taken = experience.action
+    if spec.action_parts is None:
+        taken = jax.nn.one_hot(taken, spec.num_actions)
+    error = params["error"](concatenate(params["error_encoder"](current(experience)), taken))
+    residual = squared_distance(phi_next, phi + psi + error)
+
+    joint = concatenate(phi, psi, phi_next)
+    other_next, other_action = concatenate(phi, psi, stranger(phi_next)), concatenate(phi, stranger(psi), phi_next)
+    about_next, about_action = params["next_statistics"], params["action_statistics"]
+    information = jsd_bound(about_next(joint), about_next(other_next))
+    information += jsd_bound(about_action(joint), about_action(other_action))
+    losses = {
+        "dynamics": Masked(residual, valid),
+        "error_penalty": Masked(jnp.mean(jnp.square(error), axis=-1), valid),
+        "information": Masked(-information[..., 0], valid & stranger(valid)),
+        "prior": Masked(kl_to_normal(psi, valid), jnp.array(True)),
+    }
+    return phi_next, losses, {"residual_error": jnp.mean(residual, where=valid)}
 
 
 def stranger(x: Shaped[Array, "T B *any"]) -> Shaped[Array, "T B *any"]:

@@ -6,43 +6,47 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray, Shaped
 
-from curiax.agent.networks import MLP, concatenate, embed_action
+from curiax.agent.networks import MLP, concatenate
 from curiax.agent.policy import make_features
 from curiax.config import Config
-from curiax.curiosity.base import Representation, Represented, Sizes, ends, observations, squared_distance, stay
+from curiax.curiosity.base import (
+    Representation,
+    Represented,
+    belief_sizes,
+    ends,
+    from_beliefs,
+    observations,
+    squared_distance,
+    stay,
+)
 from curiax.types import EnvSpec, Experience, Masked, Params, State
 
 
 def inverse_dynamics(config: Config, spec: EnvSpec) -> Representation:
-    """ICM (Pathak et al., 2017): features φ that tell which action was taken.
+    """ICM (Pathak et al., 2017): the target is a feature φ(o_{t+1}); φ tells which action was taken.
 
-    L_inv = −log p(a_t | φ_t, φ_{t+1}) alone trains φ: the forward model's input and target are stop-gradient.
+    L_inv = −log p(a_t | φ_t, φ_{t+1}) alone trains φ.
     Of actions that are vectors, see `inverse_loss`.
     """
     network = config.network
 
     def init(key: PRNGKeyArray, encoder: Params) -> tuple[Params, State]:
-        key_encoder, key_inverse, key_action = jax.random.split(key, 3)
+        key_encoder, key_inverse = jax.random.split(key)
         return {
             "encoder": make_features(network, spec, key_encoder),
             "inverse": MLP(2 * network.embedding, config.world.hidden, spec.num_actions, key_inverse),
-            "action": jax.random.normal(key_action, (spec.num_actions, network.action_embedding)),
         }, ()
 
     def represent(params: Params, targets: State, experience: Experience) -> Represented:
         start, end = ends(experience, params["encoder"](observations(experience)))
         output = params["inverse"](concatenate(start, end))
         correct = told(spec, output, experience.action)
-        return Represented(
-            state=jax.lax.stop_gradient(start),
-            action=embed_action(params["action"], experience.action),
-            target=jax.lax.stop_gradient(end),
-            losses={"inverse": Masked(inverse_loss(spec, output, experience.action), experience.valid)},
-            metrics={"inverse_accuracy": jnp.mean(correct, where=experience.valid)},
-        )
+        losses = {"inverse": Masked(inverse_loss(spec, output, experience.action), experience.valid)}
+        metrics = {"inverse_accuracy": jnp.mean(correct, where=experience.valid)}
+        return from_beliefs(experience, end, losses, metrics)
 
-    sizes = Sizes(state=network.embedding, action=network.action_embedding, target=network.embedding)
-    return Representation(sizes, squared_distance, init, represent, stay)
+    sizes = belief_sizes(network, network.embedding)
+    return Representation(sizes, squared_distance, init, represent, stay, trains_beliefs=True)
 
 
 def inverse_loss(

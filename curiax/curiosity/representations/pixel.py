@@ -6,36 +6,30 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, Shaped
 
-from curiax.agent.networks import embed_action
-from curiax.agent.policy import make_features
 from curiax.config import Config
-from curiax.curiosity.base import Representation, Represented, Sizes, current, following, squared_distance, stay
+from curiax.curiosity.base import (
+    Representation,
+    Represented,
+    belief_sizes,
+    following,
+    from_beliefs,
+    squared_distance,
+    stay,
+)
 from curiax.types import EnvSpec, Experience, Params, State
 
 
 def pixel(config: Config, spec: EnvSpec) -> Representation:
-    """x_{t+1} = o_{t+1}, every number of it. x_t is read by an encoder that belongs to the forward model: whatever
-    loss the measure has trains it."""
-    network = config.network
+    """The target is o_{t+1} itself, every number of it."""
 
     def init(key: PRNGKeyArray, encoder: Params) -> tuple[Params, State]:
-        key_encoder, key_action = jax.random.split(key)
-        return {
-            "encoder": make_features(network, spec, key_encoder),
-            "action": jax.random.normal(key_action, (spec.num_actions, network.action_embedding)),
-        }, ()
+        return (), ()
 
     def represent(params: Params, targets: State, experience: Experience) -> Represented:
-        return Represented(
-            state=params["encoder"](current(experience)),
-            action=embed_action(params["action"], experience.action),
-            target=pixels(spec, following(experience)),
-            losses={},
-            metrics={},
-        )
+        return from_beliefs(experience, pixels(spec, following(experience)))
 
-    sizes = Sizes(state=network.embedding, action=network.action_embedding, target=num_pixels(spec))
-    return Representation(sizes, squared_distance, init, represent, stay)
+    sizes = belief_sizes(config.network, num_pixels(spec))
+    return Representation(sizes, squared_distance, init, represent, stay, trains_beliefs=True)
 
 
 def num_pixels(spec: EnvSpec) -> int:
