@@ -25,6 +25,7 @@ except ImportError as error:
 
 COLUMNS = 16  # trajectories side by side, where a rollout of fewer environments can be folded
 MIN_STEPS = 4  # of a folded trajectory
+MIN_BELIEF_STEPS = 16  # the same where beliefs run over it, which begin anew with every piece
 
 
 class CuriosityCallback(BaseCallback):
@@ -153,6 +154,8 @@ def pay_and_learn(
     num_segments, num_folds = layout(shape, transitions, curiosity.has_beliefs)
     paid, learned = [], []
     for part in np.split(np.arange(shape[0]), num_segments):
+        if num_folds > 1:
+            curiosity.reset()  # a piece does not go on from the piece in the same column before it
         obs, actions, next_obs, ended = (fold(x[part], num_folds) for x in rollout)
         arrays = (obs, actions, next_obs, ended, np.zeros_like(ended))  # how an episode ends does not matter here
         paid.append(unfold(curiosity.reward(*arrays), num_folds))
@@ -163,15 +166,13 @@ def pay_and_learn(
 def layout(shape: tuple[int, int], transitions: int, beliefs: bool) -> tuple[int, int]:
     """Into how many segments to cut T steps of B environments, and how often to fold each.
 
-    Methods without beliefs look at single transitions: to them, pieces of one trajectory are as good as several.
+    Pieces of one trajectory are then contrasted with each other as if they were several.
     """
     num_steps, num_envs = shape
     cuts = [n for n in divisors(num_steps) if num_steps // n * num_envs >= transitions]
     num_segments = max(cuts, default=1)
-    if beliefs:
-        return num_segments, 1
-    length = num_steps // num_segments
-    folds = [n for n in divisors(length) if n == 1 or length // n >= MIN_STEPS]
+    length, shortest = num_steps // num_segments, MIN_BELIEF_STEPS if beliefs else MIN_STEPS
+    folds = [n for n in divisors(length) if n == 1 or length // n >= shortest]
     return num_segments, next((n for n in folds if n * num_envs >= COLUMNS), folds[-1])
 
 

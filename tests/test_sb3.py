@@ -192,7 +192,8 @@ def test_bonus_losses_and_noise_dwell_are_logged(tmp_path):
 
 def test_long_rollouts_are_cut_and_narrow_ones_folded():
     assert layout((2048, 1), 1024, beliefs=False) == (2, 16)
-    assert layout((2048, 1), 1024, beliefs=True) == (2, 1)
+    assert layout((2048, 1), 1024, beliefs=True) == (2, 16)
+    assert layout((128, 1), 128, beliefs=True) == (1, 8)
     assert layout((128, 8), 1024, beliefs=False) == (1, 2)
     assert layout((128, 32), 1024, beliefs=False) == (4, 1)
     assert layout((5, 8), 1024, beliefs=False) == (1, 1)
