@@ -210,6 +210,8 @@ def learner_loss(
     belief = belief_of_heads(config, curiosity, belief)
     value = agent.value(belief)[..., 0]
     discount = jnp.where(trajectory.terminated, 0.0, vmpo.discount)
+    if trial("limit", "truncates") == "terminates":
+        discount = jnp.where(trajectory.last[1:], 0.0, discount)
     returns = vtrace_returns(
         popart.unnormalise(state.popart, value), (1 - vmpo.discount) * reward, discount, valid, vmpo.lambda_
     )

@@ -101,6 +101,9 @@ def contrast(
     context: Float[Array, "*batch K c"],
     z: Float[Array, "*batch K l"],
     valid: Bool[Array, "*batch K"],
+    taught_context=None,
+    taught_z=None,
+    taught_valid=None,
 ) -> tuple[CriticState, Float[Array, "*batch K"]]:
     """One step of the critic, up; then L_con of the z against the new critic, which stays as it is."""
     critic = jax.lax.stop_gradient(critic)
@@ -117,7 +120,8 @@ def contrast(
         return stepped, jax.lax.stop_gradient(values) + along - jax.lax.stop_gradient(along)
 
     def mean(params: Params) -> Array:
-        return jnp.mean(value(params, jax.lax.stop_gradient(z)), where=valid)
+        energy = energies(params, taught_context, jax.lax.stop_gradient(taught_z))
+        return jnp.mean(contrastive_value(energy, taught_valid, config.world.temperature), where=taught_valid)
 
     critic = ascend(config, critic, jax.grad(mean)(critic.params))
     return critic, value(critic.params, z)

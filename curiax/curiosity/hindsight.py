@@ -58,8 +58,20 @@ def hindsight(config: Config) -> Measure:
         reconstruction = distance(loop.target, params["reconstructor"](concatenate(loop.after, z)))
 
         steps = sample_steps(key_contrast, valid.shape[0], world.contrast_share)
+        taught = steps
+        if trial("halves", "same") == "other":
+            both = jax.random.permutation(key_contrast, valid.shape[0])
+            num = len(steps)
+            steps, taught = both[:num], both[-num:]
         critic, contrasted = contrast(
-            config, critic, jax.lax.stop_gradient(context)[:, steps], z_contrast[:, steps], loop.valid[:, steps]
+            config,
+            critic,
+            jax.lax.stop_gradient(context)[:, steps],
+            z_contrast[:, steps],
+            loop.valid[:, steps],
+            jax.lax.stop_gradient(context)[:, taught],
+            z_contrast[:, taught],
+            loop.valid[:, taught],
         )
         return CuriosityOutput(
             losses={

@@ -52,6 +52,16 @@ def intrinsic_reward(
     config: BonusConfig, state: Moments, error: Float[Array, "T B"], valid: Bool[Array, "T B"]
 ) -> tuple[Moments, Float[Array, "T B"]]:
     """r_int = max((r_raw − μ)/σ, 0), or r_raw/σ without prioritisation. The statistics include this batch."""
+    if trial("stats", "plain") == "within":
+        first, second = batch_moments(error, valid)
+        scale = jnp.sqrt(state.second)
+        paid = jnp.maximum((error - state.first) / scale, 0.0)
+        new = Moments(
+            count=state.count + 1,
+            first=config.decay * state.first + (1 - config.decay) * first,
+            second=config.decay * state.second + (1 - config.decay) * (second - first**2),
+        )
+        return new, jnp.where(valid, paid, 0.0)
     state = moments_update(state, error, valid, config.decay)
     return state, jnp.where(valid, pay(config, state, error), 0.0)
 

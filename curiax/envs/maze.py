@@ -150,6 +150,9 @@ def observe(
     coin = seen(state.coins, state.coins_left)
     if trial("layers", "four") == "four":
         agent, horizontal, vertical = jnp.zeros_like(agent), jnp.zeros_like(agent), vertical | horizontal
+    if trial("layers", "four") == "exact":
+        layers = jnp.stack([wall, vertical | horizontal, coin, pixels], axis=-1)
+        return layers.astype(jnp.uint8), jnp.any(vertical | horizontal)
     layers = jnp.stack([wall, agent, vertical, horizontal, coin, pixels], axis=-1)
     return layers.astype(jnp.uint8), jnp.any(vertical | horizontal)
 
@@ -217,7 +220,7 @@ def make(setting_name: str, coin_reward: float = 0.0, text: str = MAP) -> Enviro
     setting = SETTINGS[setting_name]
     spec = EnvSpec(
         name=f"maze/{setting_name}",
-        observation_shape=(VIEW, VIEW, len(LAYERS)),
+        observation_shape=(VIEW, VIEW, 4 if trial("layers", "four") == "exact" else len(LAYERS)),
         num_actions=len(ACTIONS),
         time_limit=TIME_LIMIT,
         map_shape=layout.wall.shape,
