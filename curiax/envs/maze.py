@@ -97,6 +97,8 @@ def parse(text: str) -> Layout:
     cells = np.array([list(row) for row in rows])
     doorways = np.stack([np.argwhere(cells == letter) for letter in DOORWAYS])
     region = np.select([cells == digit for digit in "1234"] + [cells == "c"], [1, 2, 3, 4, 4], 0)
+    if trial("coins", "narrow") == "wide":
+        cells[13:17, 10:24] = "c"
     return Layout(
         wall=cells == "#",
         region=region.astype(np.int32),
