@@ -52,7 +52,7 @@ def hindsight(config: Config) -> Measure:
         if trial("inputs", "stopped") == "stopped":
             context = jax.lax.stop_gradient(context)
         noise = jax.random.normal(key_noise, (*loop.valid.shape, world.noise))
-        heard = concatenate(context, loop.target, noise)
+        heard = concatenate(context, heard_target(loop.target), noise)
         z = params["generator"](heard)
         z_contrast = z if trial("inputs", "stopped") == "stopped" else params["generator"](jax.lax.stop_gradient(heard))
         reconstruction = distance(loop.target, params["reconstructor"](concatenate(loop.after, z)))
@@ -94,3 +94,25 @@ def sample_steps(key: PRNGKeyArray, num_steps: int, share: float) -> Int[Array, 
     if share >= 1:
         return jnp.arange(num_steps)
     return jax.random.permutation(key, num_steps)[: max(1, round(share * num_steps))]
+
+
+def heard_target(w):
+    how = trial("hear", "raw")
+    if how == "raw":
+        return w
+    if how == "l2":
+        return w / jnp.linalg.norm(w, axis=-1, keepdims=True) * w.shape[-1] ** 0.5
+    flat = w.reshape(-1, w.shape[-1])
+    centred = flat - flat.mean(0, keepdims=True)
+    if how == "standard":
+        return (centred / (centred.std(0, keepdims=True) + 1e-6)).reshape(w.shape)
+    if how == "cholesky":
+        cov = centred.T @ centred / len(flat)
+        cov = cov + 1e-3 * jnp.trace(cov) / len(cov) * jnp.eye(len(cov))
+        low = jnp.linalg.cholesky(cov)
+        return jax.scipy.linalg.solve_triangular(low, centred.T, lower=True).T.reshape(w.shape)
+    cov = centred.T @ centred / len(flat)
+    values, vectors = jnp.linalg.eigh(cov)
+    floor = 1e-3 * values.mean()
+    white = (centred @ vectors) * jax.lax.rsqrt(values + floor)[None]
+    return (white @ vectors.T).reshape(w.shape)
