@@ -36,6 +36,8 @@ def hindsight(config: Config) -> Measure:
                 sizes.state + world.latent, world.hidden, sizes.target, key_reconstructor, world.layer_norm
             ),
         }
+        if trial("side", "no") == "yes":
+            params["predictor"] = MLP(sizes.state, world.hidden, sizes.target, jax.random.fold_in(key, 9))
         return params, critic_init(config, context, key_critic)
 
     def score(
@@ -73,8 +75,13 @@ def hindsight(config: Config) -> Measure:
             z_contrast[:, taught],
             loop.valid[:, taught],
         )
+        diagnostics, extra = {}, {}
+        if trial("side", "no") == "yes":
+            side = distance(loop.target, params["predictor"](jax.lax.stop_gradient(loop.after)))
+            diagnostics = {"prediction": Masked(side[0], loop.valid[0])}
+            extra = {"side_prediction": Masked(side, loop.valid)}
         return CuriosityOutput(
-            losses={
+            losses=extra | {
                 "reconstruction": Masked(reconstruction, loop.valid),
                 "invariance": Masked(contrasted, loop.valid[:, steps]),
             },
@@ -84,6 +91,7 @@ def hindsight(config: Config) -> Measure:
                 "contrastive_value": jnp.mean(contrasted, where=loop.valid[:, steps]),
             },
             critic=critic,
+            diagnostics=diagnostics,
         )
 
     return Measure(init, score)
