@@ -124,7 +124,7 @@ class VectorEncoder(eqx.Module):
         key: PRNGKeyArray,
         scale: float = 1.0,
     ):
-        self.mlp = MLP(math.prod(observation_shape), hidden, size, key)
+        self.mlp = MLP(math.prod(observation_shape), hidden, size, key, last=float(trial("encgain", "1")))
         self.num_observation_axes = len(observation_shape)
         self.scale = scale
 
