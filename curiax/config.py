@@ -36,7 +36,7 @@ class Config:
     """T: steps per trajectory"""
     passes: int = 1
     """gradient steps from each batch, all for the same rewards; where steps of the environment are dear, several"""
-    learning_rate: float = 3e-4
+    learning_rate: float = 1e-3
     """Adam's step size"""
     max_gradient_norm: float = 1.0
     """a larger gradient is scaled down to this norm"""
@@ -81,6 +81,7 @@ PAPER = Config(
         encoder_hidden=(512,),
         feature_hidden=(512,),
         embedding=512,
+        encoder_speed=1.0,
         action_embedding=32,
         belief=256,
         head_hidden=(256,),
@@ -118,6 +119,7 @@ RANGES: dict[str, tuple[float, float, bool]] = {
     "keep_checkpoints": (2, 1000, True),
     "network.patch": (1, 2**10, True),
     "network.embedding": (1, 2**16, True),
+    "network.encoder_speed": (0, float("inf"), True),
     "network.action_embedding": (1, 2**16, True),
     "network.belief": (1, 2**16, True),
     "world.latent": (0, 2**16, True),

@@ -20,9 +20,12 @@ from curiax.curiosity.base import Curiosity
 from curiax.curiosity.reward import bonus_init, mix
 from curiax.envs.base import Environment
 from curiax.rollout import Actor, actor_init, rollout
-from curiax.types import EnvSpec, Experience, LearnerParams, LearnerState, Masked, Params, Trajectory
+from curiax.types import Agent, EnvSpec, Experience, LearnerParams, LearnerState, Masked, Params, Trajectory
 
 Metrics = dict[str, Array]
+
+# A mask of LearnerParams, true for the encoder ω.
+ENCODER: Any = LearnerParams(agent=Agent(True, False, False, False, False), duals=False, curiosity=False)  # pyright: ignore
 
 
 class Learner(NamedTuple):
@@ -224,9 +227,10 @@ def belief_of_heads(config: Config, curiosity: Curiosity, belief: Float[Array, "
 
 
 def make_optimizer(config: Config) -> optax.GradientTransformation:
-    """Adam behind a limit on the norm of the whole gradient; flattened into one long vector."""
+    """Adam behind a limit on the norm of the whole gradient; the encoder ω has a learning rate of its own."""
     clip = optax.clip_by_global_norm(config.max_gradient_norm)
-    return optax.flatten(optax.chain(clip, optax.adam(config.learning_rate)))
+    adam = optax.flatten(optax.chain(clip, optax.adam(config.learning_rate)))  # one long vector
+    return optax.chain(adam, optax.masked(optax.scale(config.network.encoder_speed), ENCODER))
 
 
 def descend(

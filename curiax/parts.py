@@ -10,7 +10,7 @@ import tyro
 class NetworkConfig:
     """Sizes of the agent's networks."""
 
-    encoder_hidden: tuple[int, ...] = (128,)
+    encoder_hidden: tuple[int, ...] = ()
     """hidden layers of the encoder ω; none makes it linear"""
     patch: int = 1
     """side of the square patches that an image is cut into before all else; 1 keeps its pixels"""
@@ -22,6 +22,8 @@ class NetworkConfig:
     """size of w = ω(o)"""
     feature_hidden: tuple[int, ...] = (128,)
     """hidden layers of the encoders that methods other than BYOL have of their own"""
+    encoder_speed: float = 0.1
+    """learning rate of the encoder ω, relative to the agent's: its slow copy is the target, which should stand still"""
     action_embedding: int = 32
     """size of the embedding of an action"""
     belief: int = 128

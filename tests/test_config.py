@@ -14,6 +14,7 @@ from curiax.errors import UserError
 # The paper's appendix C as spec.md has it: §1 sizes, §2 losses, §3 mixing, §4 V-MPO.
 PAPER_NUMBERS = {
     "network.embedding": 512,
+    "network.encoder_speed": 1.0,
     "network.action_embedding": 32,
     "network.belief": 256,
     "network.head_hidden": (256,),

@@ -264,12 +264,25 @@ def test_terminal_step_does_not_see_the_next_episode(method):
 
 
 def test_a_large_gradient_is_scaled_down_to_the_limit():
-    config = replace(CONFIG, max_gradient_norm=0.5)
-    optimizer = make_optimizer(config)
-    grads = {"weight": jnp.array([3.0, 4.0])}
-    _, state = descend(optimizer, grads, optimizer.init(grads), grads)
-    momentum = next(leaf for leaf in jax.tree.leaves(state) if leaf.shape == (2,))
-    np.testing.assert_allclose(momentum, [0.03, 0.04], rtol=1e-5)  # a tenth of the gradient, times 1 − β₁
+    optimizer = make_optimizer(replace(CONFIG, max_gradient_norm=0.5))
+    grads = jax.tree.map(jnp.ones_like, START.params)
+    _, state = descend(optimizer, grads, optimizer.init(START.params), START.params)
+    size = sum(leaf.size for leaf in jax.tree.leaves(START.params))
+    momentum = next(leaf for leaf in jax.tree.leaves(state) if leaf.shape == (size,))
+    np.testing.assert_allclose(jnp.linalg.norm(momentum), 0.1 * 0.5, rtol=1e-5)  # times 1 − β₁
+
+
+def test_the_encoder_takes_shorter_strides():
+    grads = jax.tree.map(jnp.ones_like, START.params)
+
+    def stride(speed):
+        config = replace(CONFIG, network=replace(CONFIG.network, encoder_speed=speed))
+        optimizer = make_optimizer(config)
+        new, _ = descend(optimizer, grads, optimizer.init(START.params), START.params)
+        return jax.tree.map(lambda new, old: new - old, new.agent, START.params.agent)
+
+    full, short = stride(1.0), stride(0.25)
+    assert close(short.encoder, jax.tree.map(lambda x: 0.25 * x, full.encoder)) and close(short.core, full.core)
 
 
 def test_every_loss_has_a_weight_and_every_weight_a_loss():

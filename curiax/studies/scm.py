@@ -31,7 +31,13 @@ CONFIG = dataclasses.replace(
     unroll=8,
     learning_rate=3e-3,
     network=dataclasses.replace(
-        LAPTOP.network, encoder_hidden=(64,), feature_hidden=(64,), embedding=32, belief=32, action_embedding=8
+        LAPTOP.network,
+        encoder_hidden=(64,),
+        encoder_speed=0.3,
+        feature_hidden=(64,),
+        embedding=32,
+        belief=32,
+        action_embedding=8,
     ),
     world=dataclasses.replace(
         LAPTOP.world,
