@@ -20,7 +20,12 @@ from curiax.errors import UserError
 from curiax.train import initial_state, train
 
 CONFIG = dataclasses.replace(
-    TINY, batch_size=8, log_every=1, world=dataclasses.replace(TINY.world, hidden=(8,)), env_steps=10**6
+    TINY,
+    batch_size=8,
+    log_every=1,
+    learning_rate=3e-4,  # rounding grows with every step, and with its size
+    world=dataclasses.replace(TINY.world, hidden=(8,)),
+    env_steps=10**6,
 )
 DEVICES = (1, 2, 4, 8)
 
@@ -35,6 +40,8 @@ def main(out: str, num_updates: str) -> None:
             found |= {f"{name}/{metric}": value for metric, value in row.metrics.items() if metric.startswith("loss/")}
             leaves = jax.tree_util.tree_flatten_with_path(row.state.params)[0]
             found |= {f"{name}/params{jax.tree_util.keystr(path)}": np.asarray(leaf) for path, leaf in leaves}
+            critic = jax.tree_util.tree_flatten_with_path(row.state.critic.params)[0]
+            found |= {f"{name}/params.critic{jax.tree_util.keystr(path)}": np.asarray(leaf) for path, leaf in critic}
             belief = row.state.stream.belief
         found[f"{num_devices}/shards"] = len({str(shard.index[0]) for shard in belief.addressable_shards})
         found |= image_gradients(mesh, num_devices)

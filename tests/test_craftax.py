@@ -96,7 +96,7 @@ def test_metrics_are_shares_of_the_episodes_that_ended(walk):
         info=run.step.info,
         episode=run.step.episode | {"achievement/wake_up": jnp.asarray(woke)},
     )
-    row = summarise(step_metrics(trajectory, {}, jnp.zeros((NUM_STEPS, BATCH))), replace(LAPTOP, log_every=1))
+    row = summarise(step_metrics(trajectory, *jnp.zeros((2, NUM_STEPS, BATCH))), replace(LAPTOP, log_every=1))
     assert row["achievement/wake_up"] == pytest.approx(woke[ended].mean())
     assert row["achievement/collect_diamond"] == 0
     assert row["length"] == pytest.approx(np.asarray(run.step.episode["length"])[ended].mean())

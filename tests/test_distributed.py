@@ -35,7 +35,7 @@ NUM_UPDATES = 50
 LENGTH = 100  # updates of a job
 PATIENCE = 900  # seconds; a busy machine compiles slowly
 FAST = {"XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false --xla_backend_optimization_level=0"}  # compiles fast
-UNUSED = "params.critic.latent.layers[0].bias"  # see below
+UNUSED = "params.critic.mlp.layers[1].bias"  # see below
 
 
 @pytest.fixture(scope="module")
@@ -84,17 +84,17 @@ def test_parameters_after_50_updates_agree_to_1e_4(numbers, num_devices):
 
 
 def test_the_one_parameter_that_may_differ_more_has_no_effect_and_so_no_gradient_but_rounding():
-    """A bias in h(z) adds the same to all energies of a context, and the softmax takes it away again. Adam then makes
+    """The last bias adds the same to all energies of a context, and the softmax takes it away again. Adam then makes
     a step of full length of whatever rounding leaves, which depends on the order of additions."""
     key_critic, key_context, key_z = jax.random.split(jax.random.key(0), 3)
-    critic = make_critic("separable", 3, 4, (8,), key_critic)
+    critic = make_critic("concat", 3, 4, (8,), key_critic)
     context, z = jax.random.normal(key_context, (6, 3)), jax.random.normal(key_z, (6, 4))
 
     def value(bias):
-        shifted = eqx.tree_at(lambda critic: critic.latent.layers[-1].bias, critic, bias)
+        shifted = eqx.tree_at(lambda critic: critic.mlp.layers[-1].bias, critic, bias)
         return contrastive_value(energies(shifted, context, z), jnp.ones(6, bool), 0.5)
 
-    bias = critic.latent.layers[-1].bias
+    bias = critic.mlp.layers[-1].bias
     np.testing.assert_allclose(value(bias), value(bias + 1), atol=1e-5)
     assert np.abs(jax.grad(lambda bias: value(bias).sum())(bias)).max() < 1e-5
 

@@ -105,10 +105,8 @@ def test_the_prior_is_the_kl_of_the_action_embeddings(represented, parts):
     np.testing.assert_allclose(represented.losses["prior"].value, expected, rtol=1e-4)
 
 
-def test_a_measure_is_given_embeddings_of_states_and_actions(represented, parts):
-    phi, phi_next, psi, _ = parts
-    for given, expected in zip(represented[:3], (phi, psi, phi_next), strict=True):
-        np.testing.assert_allclose(given, expected, rtol=1e-5)
+def test_the_target_is_the_embedding_of_the_next_observation(represented, parts):
+    np.testing.assert_allclose(represented.target, parts[1], rtol=1e-5)
 
 
 def test_the_residual_is_paid_and_a_reset_is_not(represented):

@@ -52,7 +52,7 @@ def test_the_example_trains(page):
 def test_the_example_trains_its_features_and_the_page_leaves_the_tables_alone(page):
     names, _ = page
     features, model = names["row"].state.params.curiosity
-    assert set(features) == {"encoder", "action"} and len(model["predictors"]) == 5
+    assert set(features) == {"encoder"} and len(model["predictors"]) == 5
     assert "slow" not in REPRESENTATIONS and "disagreement" not in MEASURES
 
 

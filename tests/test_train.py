@@ -33,7 +33,6 @@ TINY = dataclasses.replace(
 EVERY_ROW = (
     "reconstruction_error",
     "contrastive_value",
-    "prediction_error",  # of the side predictor
     "noise_dwell",
     "entropy",
     "kl",
@@ -43,7 +42,6 @@ EVERY_ROW = (
     "loss/invariance",
     "gradient/agent",
     "gradient/curiosity",
-    "gradient/critic",
     "temperature",
     "alpha",
 )
@@ -180,7 +178,7 @@ def test_good_rows_have_no_bad_loss(rows):
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
 def test_a_bad_loss_is_named_and_other_metrics_may_be_undefined(value, rows):
     assert bad_loss(rows[0].metrics | {"loss/invariance": value}) == "loss/invariance"
-    assert bad_loss(rows[0].metrics | {"gradient/critic": value}) == "gradient/critic"
+    assert bad_loss(rows[0].metrics | {"gradient/agent": value}) == "gradient/agent"
     assert bad_loss(rows[0].metrics | {"trackers": value}) is None
 
 
@@ -209,8 +207,7 @@ def poison(part, name):
     ("part", "name", "loss"),
     [
         ("curiosity", "reconstructor", "loss/reconstruction"),
-        ("curiosity", "predictor", "loss/prediction"),
-        ("critic", "", "loss/invariance"),
+        ("curiosity", "generator", "loss/reconstruction"),
         ("agent", "value", "loss/value"),
         ("agent", "policy", "loss/policy"),
     ],
@@ -220,3 +217,10 @@ def test_training_names_the_loss_that_went_bad_though_all_are_bad_an_update_late
     bad = params._replace(**{part: poison(getattr(params, part), name)})
     _, metrics = run_interval(rows[0].state._replace(params=bad))
     assert bad_loss(summarise(metrics, TINY)) == loss
+
+
+def test_training_names_the_loss_of_a_bad_critic(rows, run_interval):
+    state = rows[0].state
+    bad = state.critic._replace(params=poison(state.critic.params, ""))
+    _, metrics = run_interval(state._replace(critic=bad))
+    assert bad_loss(summarise(metrics, TINY)) == "loss/invariance"

@@ -48,7 +48,7 @@ CONFIG = replace(
     LAPTOP,
     learning_rate=3e-3,
     network=replace(LAPTOP.network, feature_hidden=(128,), embedding=64),
-    world=replace(LAPTOP.world, reconstruction_weight=1.0),
+    world=replace(LAPTOP.world, reconstruction_weight=25.0),  # with less, z holds hardly anything so soon
 )
 
 
