@@ -9,7 +9,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis.extra.numpy import arrays
 
-from curiax.curiosity.critic import Concat, Separable, contrastive_value, energies, make_critic
+from curiax.config import Config, WorldConfig
+from curiax.curiosity.critic import (
+    Concat,
+    Separable,
+    contrast,
+    contrastive_value,
+    critic_init,
+    energies,
+    make_critic,
+)
 
 K, CONTEXT, LATENT, HIDDEN = 3, 2, 4, (5, 6)
 
@@ -123,3 +132,10 @@ def test_energies_are_unbounded(form):
     plain, large = pairwise(critic, context, z), pairwise(critic._replace(**{leaf: scaled}), context, z)
     np.testing.assert_allclose(large, 1e4 * plain, rtol=1e-3, atol=1e-2)
     assert np.abs(large).max() > 100
+
+
+def test_a_batch_without_a_valid_step_leaves_the_critic_as_it_is():
+    config = Config(world=WorldConfig(hidden=HIDDEN, latent=LATENT))
+    critic, (_, context, z) = critic_init(config, CONTEXT, jax.random.key(0)), make("concat")
+    after, _ = contrast(config, critic, context, z, jnp.zeros((2, K), bool))
+    jax.tree.map(np.testing.assert_array_equal, after.params, critic.params)

@@ -101,7 +101,9 @@ def contrast(
         return contrastive_value(energies(params, context, z), valid, config.world.temperature)
 
     def loss(params: Params) -> Float[Array, ""]:
-        return -jnp.mean(value(params, jax.lax.stop_gradient(z)), where=valid)
+        values = value(params, jax.lax.stop_gradient(z))
+        count = jnp.maximum(jnp.sum(valid.astype(values.dtype)), 1.0)  # no valid step gives no gradient, and no NaN
+        return -jnp.sum(jnp.where(valid, values, 0.0)) / count
 
     grads = jax.grad(loss)(critic.params)
     with jax.numpy_dtype_promotion("standard"):  # optax relies on it
