@@ -81,6 +81,7 @@ PAPER = Config(
         encoder_hidden=(512,),
         feature_hidden=(512,),
         embedding=512,
+        encoder_gain=1.0,
         encoder_speed=1.0,
         action_embedding=32,
         belief=256,
@@ -89,6 +90,7 @@ PAPER = Config(
     world=WorldConfig(
         horizon=1,
         hidden=(512, 512, 512),
+        critic_hidden=(512, 512, 512),
         layer_norm=False,
         target_decay=0.99,
         latent=256,
@@ -119,6 +121,7 @@ RANGES: dict[str, tuple[float, float, bool]] = {
     "keep_checkpoints": (2, 1000, True),
     "network.patch": (1, 2**10, True),
     "network.embedding": (1, 2**16, True),
+    "network.encoder_gain": (0, float("inf"), False),
     "network.encoder_speed": (0, float("inf"), True),
     "network.action_embedding": (1, 2**16, True),
     "network.belief": (1, 2**16, True),
@@ -163,6 +166,7 @@ LAYERS = (
     "network.image_hidden",
     "network.head_hidden",
     "world.hidden",
+    "world.critic_hidden",
 )
 
 
@@ -179,7 +183,7 @@ def validate(config: Config) -> Config:
             sizes = " ".join(map(str, get(config, name)))
             raise UserError(f"--{name.replace('_', '-')} {sizes}: every layer must have at least one unit")
     keywords(config.gym)  # they can be read
-    for name in ("world.hidden", "network.channels"):
+    for name in ("world.hidden", "world.critic_hidden", "network.channels"):
         if not get(config, name):
             raise UserError(f"--{name}: there must be at least one layer")
     if not 1 <= config.world.horizon <= config.unroll:

@@ -22,6 +22,8 @@ class NetworkConfig:
     """size of w = ω(o)"""
     feature_hidden: tuple[int, ...] = (128,)
     """hidden layers of the encoders that methods other than BYOL have of their own"""
+    encoder_gain: float = 6.0
+    """scale of the last weights of ω at the start, where observations are vectors: few of the maze's bits are set"""
     encoder_speed: float = 0.1
     """learning rate of the encoder ω, relative to the agent's: its slow copy is the target, which should stand still"""
     action_embedding: int = 32
@@ -38,8 +40,10 @@ class WorldConfig:
 
     horizon: int = 1
     """H: open-loop steps predicted"""
-    hidden: tuple[int, ...] = (128, 128)
-    """hidden layers of predictor, reconstructor, generator and critic"""
+    hidden: tuple[int, ...] = (256, 256)
+    """hidden layers of predictor, reconstructor and generator"""
+    critic_hidden: tuple[int, ...] = (128, 128)
+    """hidden layers of the critic, which sees every pair of a context and a hindsight vector"""
     layer_norm: bool = True
     """normalise the hidden layers of generator and reconstructor (LayerNorm without scale and shift)"""
     target_decay: float = 0.99

@@ -15,7 +15,7 @@ ATARI_LAPTOP = replace(
     learning_rate=3e-4,
     log_every=5,
     checkpoint_every=100,
-    network=replace(LAPTOP.network, patch=7, channels=(16, 32), embedding=128, encoder_speed=1.0, belief=128),
+    network=replace(LAPTOP.network, patch=7, channels=(16, 32), embedding=128, encoder_gain=1.0, encoder_speed=1.0, belief=128),
     world=replace(LAPTOP.world, horizon=8),
     bonus=replace(LAPTOP.bonus, decay=0.9),
 )
@@ -41,7 +41,7 @@ GYM_LAPTOP = replace(
     log_every=10,
     checkpoint_every=200,
     learning_rate=1e-3,
-    network=replace(LAPTOP.network, encoder_hidden=(64,), encoder_speed=1.0, patch=4, channels=(16, 32)),
+    network=replace(LAPTOP.network, encoder_hidden=(64,), encoder_gain=1.0, encoder_speed=1.0, patch=4, channels=(16, 32)),
     bonus=replace(LAPTOP.bonus, decay=0.999, intrinsic_weight=0.01),
     vmpo=replace(
         LAPTOP.vmpo,

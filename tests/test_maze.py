@@ -71,7 +71,8 @@ def test_no_region_is_touched_before_the_one_on_the_way_to_it():
 def test_agent_starts_top_right_and_coins_lie_lower_right():
     rows, columns = LAYOUT.wall.shape
     assert LAYOUT.start[0] < rows / 2 < LAYOUT.coins[:, 0].min()
-    assert columns / 2 < LAYOUT.start[1] and columns / 2 < LAYOUT.coins[:, 1].min()
+    assert columns / 2 < LAYOUT.start[1] and columns / 2 < LAYOUT.coins[:, 1].mean()
+    assert LAYOUT.coins[:, 1].max() == columns - 2 and np.all(LAYOUT.region[tuple(LAYOUT.coins.T)] == 4)
 
 
 def test_coins_lie_on_two_distinct_cells_and_on_all_of_them_in_time():

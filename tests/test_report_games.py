@@ -84,7 +84,7 @@ def test_scores_have_rooms_where_there_are_rooms(study, tmp_path):
     write_scores(tmp_path / "scores.csv", all_scores(study))
     with (tmp_path / "scores.csv").open() as file:
         rows = list(csv.DictReader(file))
-    assert list(rows[0])[3:] == ["score", "noise_dwell", "env_steps", "wall_minutes", "rooms", "rooms_found"]
+    assert list(rows[0])[3:] == ["score", "noise_dwell", "env_steps", "wall_minutes", "entropy", "rooms", "rooms_found"]
     assert (float(rows[0]["score"]), float(rows[0]["rooms_found"])) == (400.0, 3.0)
     assert len(rows) == 2 * 2 * len(SEEDS)
 

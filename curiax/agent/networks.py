@@ -79,8 +79,9 @@ class VectorEncoder(eqx.Module):
         size: int,
         key: PRNGKeyArray,
         scale: float = 1.0,
+        gain: float = 1.0,
     ):
-        self.mlp = MLP(math.prod(observation_shape), hidden, size, key)
+        self.mlp = MLP(math.prod(observation_shape), hidden, size, key, last=gain)
         self.num_observation_axes = len(observation_shape)
         self.scale = scale
 

@@ -20,12 +20,12 @@ def make_encoder(config: NetworkConfig, spec: EnvSpec, key: PRNGKeyArray) -> Vec
     shape, scale = spec.observation_shape, spec.observation_scale
     if is_image(shape):
         return ImageEncoder(shape, config.channels, config.image_hidden, config.embedding, key, scale, config.patch)
-    return VectorEncoder(shape, config.encoder_hidden, config.embedding, key, scale)
+    return VectorEncoder(shape, config.encoder_hidden, config.embedding, key, scale, config.encoder_gain)
 
 
 def make_features(config: NetworkConfig, spec: EnvSpec, key: PRNGKeyArray) -> VectorEncoder | ImageEncoder:
     """The encoder of a method that has its own."""
-    return make_encoder(replace(config, encoder_hidden=config.feature_hidden), spec, key)
+    return make_encoder(replace(config, encoder_hidden=config.feature_hidden, encoder_gain=1.0), spec, key)
 
 
 def make_agent(config: NetworkConfig, spec: EnvSpec, key: PRNGKeyArray) -> Agent:

@@ -77,7 +77,7 @@ def contrastive_value(
 
 
 def critic_init(config: Config, context: int, key: PRNGKeyArray) -> CriticState:
-    critic: Params = make_critic(config.world.critic, context, config.world.latent, config.world.hidden, key)
+    critic: Params = make_critic(config.world.critic, context, config.world.latent, config.world.critic_hidden, key)
     return CriticState(critic, critic_optimizer(config).init(critic))
 
 

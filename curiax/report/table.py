@@ -167,6 +167,7 @@ def all_scores(study: Study) -> list[Score]:
             noise_dwell=final(run, "noise_dwell"),
             env_steps=run.env_steps,
             wall_minutes=float(run.metrics["seconds"][-1]) / 60,
+            entropy=final(run, "entropy"),
             rooms=final(run, "rooms"),
             rooms_found=final(run, "rooms_found"),
         )

@@ -19,6 +19,7 @@ class Study(NamedTuple):
     settings: tuple[str, ...] | dict[str, dict[str, Any]]  # or a name -> dotted fields, "env" among them
     methods: tuple[tuple[str, ...], ...]  # to be compared: one group goes through all settings before the next
     seeds: tuple[int, ...]
+    fewer_seeds: dict[str, int] = {}  # noqa: RUF012 — method -> how many of the seeds it runs, if not all
     fields: dict[str, Any] = {}  # noqa: RUF012 — of the config, where the preset's value is not wanted
     variants: dict[str, dict[str, Any]] = {}  # noqa: RUF012 — a name that stands among the methods -> dotted fields
 
@@ -44,6 +45,7 @@ def members(study: Study, seeds: Sequence[int] | None = None, only: Sequence[str
         for group in study.methods
         for setting in study.settings
         for method in group
+        if seeds is not None or seed in study.seeds[: study.fewer_seeds.get(method)]
     ]
     for pattern in only:
         if not any(matches(member, pattern) for member in found):

@@ -28,6 +28,7 @@ class Score(NamedTuple):
     noise_dwell: float  # likewise
     env_steps: int
     wall_minutes: float
+    entropy: float = math.nan  # of the policy, in nats, mean over the last quarter
     rooms: float = math.nan  # of an episode, likewise; in environments that have rooms
     rooms_found: float = math.nan  # in the whole run
 
@@ -41,6 +42,7 @@ def score(member: Member, directory: Path) -> Score:
         noise_dwell=nanmean(row["noise_dwell"] for row in last),
         env_steps=int(rows[-1]["env_steps"]),
         wall_minutes=rows[-1]["seconds"] / 60,
+        entropy=nanmean(row.get("entropy", math.nan) for row in last),
         rooms=nanmean(row.get("rooms", math.nan) for row in last),
         rooms_found=rows[-1].get("rooms_found", math.nan),
     )
