@@ -140,9 +140,9 @@ def parts() -> Iterator[Part]:
     yield layers("generator", belief + action + embedding + world.noise, world.hidden, latent, steps * H)
     yield layers("reconstructor", belief + latent, world.hidden, embedding, steps * H)
     for num in (8, 16, 32, 64):
-        yield criticising("concat", num, world.hidden, belief + action, latent, T * H if num == B else 0)
+        yield criticising("concat", num, world.critic_hidden, belief + action, latent, T * H if num == B else 0)
     for num in (32, 256):
-        yield criticising("separable", num, world.hidden, belief + action, latent, 0)
+        yield criticising("separable", num, world.critic_hidden, belief + action, latent, 0)
 
 
 def measure(part: Part) -> Cost:

@@ -28,23 +28,23 @@ class Config:
     """curiosity alone, or added to the environment's own reward"""
     coin_reward: float = 0.0
     """what the maze pays for a coin"""
-    env_steps: int = 3_000_000
+    env_steps: int = 3_500_000
     """environment steps in all"""
     batch_size: int = 32
     """B: trajectories per update, and K of the contrastive loss"""
-    unroll: int = 32
+    unroll: int = 16
     """T: steps per trajectory"""
     passes: int = 1
     """gradient steps from each batch, all for the same rewards; where steps of the environment are dear, several"""
-    learning_rate: float = 1e-3
+    learning_rate: float = 4e-4
     """Adam's step size"""
     max_gradient_norm: float = 1.0
     """a larger gradient is scaled down to this norm"""
     sync: bool = False
     """where the environment is stepped on the host: never collect a batch while learning from another"""
-    log_every: int = 25
+    log_every: int = 50
     """updates per row of metrics; they run as one compiled program"""
-    checkpoint_every: int = 1000
+    checkpoint_every: int = 2000
     """updates between checkpoints"""
     keep_checkpoints: int = 3
     """how many checkpoints stay on disk"""
@@ -76,6 +76,7 @@ PAPER = Config(
     batch_size=32,
     unroll=128,
     learning_rate=1e-4,
+    log_every=25,
     checkpoint_every=1000,
     network=NetworkConfig(
         encoder_hidden=(512,),
@@ -101,7 +102,7 @@ PAPER = Config(
         contrast_share=1.0,
     ),
     bonus=BonusConfig(intrinsic_weight=0.2),
-    vmpo=VMPOConfig(discount=0.999, lambda_=1.0, train_beliefs=True, entropy_weight=0.001),
+    vmpo=VMPOConfig(discount=0.999, lambda_=1.0, target_period=10, train_beliefs=True, entropy_weight=0.001),
 )
 
 PRESETS = {"laptop": LAPTOP, "paper": PAPER}

@@ -28,6 +28,7 @@ from curiax.curiosity.reward import Moments, mean_and_scale, moments_init, momen
 from curiax.errors import UserError
 from curiax.learner import descend, loss_weights, make_optimizer, masked_means
 from curiax.options import override
+from curiax.presets import preset_for
 from curiax.spaces import Actions, Observations, Segment, check_segment, read_action_space, read_observation_space
 from curiax.suggest import unknown_name
 from curiax.types import Agent, CuriosityOutput, EnvSpec, Experience, LearnerParams, State
@@ -212,7 +213,7 @@ def base_config(preset: str | Config) -> Config:
         return preset
     if preset not in PRESETS:
         raise UserError(unknown_name("preset", preset, PRESETS))
-    return PRESETS[preset]
+    return preset_for(preset, "dropin")
 
 
 def check_config(config: Config) -> Config:

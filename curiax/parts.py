@@ -52,7 +52,7 @@ class WorldConfig:
     """size of the hindsight vector z"""
     noise: int = 32
     """size of the generator's noise ε"""
-    reconstruction_weight: float = 5.0
+    reconstruction_weight: float = 8.0
     """1/λ: weight of reconstruction against invariance"""
     invariance_weight: float = 1.0
     """weight of the contrastive loss in the model; 0 leaves it out"""
@@ -124,7 +124,7 @@ class VMPOConfig:
     """ε_αμ: the KL limit of a Gaussian policy's mean"""
     epsilon_covariance: float = 1e-4
     """ε_αΣ: and of its covariance, which would otherwise shrink before the mean is found"""
-    target_period: int = 10
+    target_period: int = 30
     """updates between copies of the online network to the acting one"""
     train_beliefs: bool = True
     """do policy and value train encoder and core too (representation sharing), where the curiosity trains them?"""

@@ -24,7 +24,7 @@ CONFIG = dataclasses.replace(
     batch_size=8,
     log_every=1,
     learning_rate=3e-4,  # rounding grows with every step, and with its size
-    world=dataclasses.replace(TINY.world, hidden=(8,)),
+    world=dataclasses.replace(TINY.world, hidden=(8,), critic_hidden=(8,)),
     env_steps=10**6,
 )
 DEVICES = (1, 2, 4, 8)

@@ -19,6 +19,7 @@ PAPER_NUMBERS = {
     "network.belief": 256,
     "network.head_hidden": (256,),
     "world.hidden": (512, 512, 512),
+    "world.critic_hidden": (512, 512, 512),
     "world.noise": 256,
     "world.latent": 256,
     "world.horizon": 1,
@@ -164,11 +165,11 @@ def test_hidden_layers_of_no_size_are_refused(name, value):
         validate(with_value(LAPTOP, name, value))
 
 
-@pytest.mark.parametrize("horizon", [0, 33])
+@pytest.mark.parametrize("horizon", [0, 17])
 def test_the_horizon_is_at_least_one_and_at_most_the_unroll(horizon):
-    with pytest.raises(UserError, match=f"--world.horizon {horizon}: must be from 1 to the unroll, 32"):
+    with pytest.raises(UserError, match=f"--world.horizon {horizon}: must be from 1 to the unroll, 16"):
         validate(with_value(LAPTOP, "world.horizon", horizon))
-    validate(with_value(LAPTOP, "world.horizon", 32))
+    validate(with_value(LAPTOP, "world.horizon", 16))
 
 
 @pytest.mark.parametrize("env", ["maze/random", "gym/CartPole-v1", "craftax/symbolic"])

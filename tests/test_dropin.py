@@ -44,6 +44,7 @@ SMALL = {
     "network.action_embedding": 3,
     "network.belief": 4,
     "world.hidden": (5,),
+    "world.critic_hidden": (5,),
     "world.latent": 2,
     "world.noise": 2,
 }

@@ -24,7 +24,7 @@ CONFIG = Config(
     network=NetworkConfig(
         encoder_hidden=(), feature_hidden=(), embedding=4, action_embedding=3, belief=4, head_hidden=(3,)
     ),
-    world=WorldConfig(horizon=2, hidden=(5,), latent=3, noise=2, contrast_share=1.0),
+    world=WorldConfig(horizon=2, hidden=(5,), critic_hidden=(5,), latent=3, noise=2, contrast_share=1.0),
 )
 STILL = replace(CONFIG, learning_rate=1e-12)  # the critic stays as it is
 KEY = jax.random.key(7)

@@ -45,6 +45,7 @@ CONFIG = Config(
     ),
     world=WorldConfig(
         hidden=(5,),
+        critic_hidden=(5,),
         layer_norm=False,
         latent=3,
         noise=2,

@@ -29,7 +29,7 @@ SMALL = dataclasses.replace(
     batch_size=32,
     learning_rate=3e-3,
     network=dataclasses.replace(study.CONFIG.network, encoder_hidden=(), embedding=16, action_embedding=4),
-    world=dataclasses.replace(study.CONFIG.world, hidden=(32,), latent=4, noise=4),
+    world=dataclasses.replace(study.CONFIG.world, hidden=(32,), critic_hidden=(32,), latent=4, noise=4),
 )
 ROOT = Path(__file__).parents[1]
 FEW = Amount(emulators=8, held_out=2, steps=200, updates=600, readout_updates=300)

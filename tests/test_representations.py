@@ -25,7 +25,7 @@ CONFIG = Config(
     network=NetworkConfig(
         encoder_hidden=(5,), feature_hidden=(5,), embedding=4, action_embedding=2, belief=3, head_hidden=(3,)
     ),
-    world=WorldConfig(hidden=(5,), target_decay=0.75),
+    world=WorldConfig(hidden=(5,), critic_hidden=(5,), target_decay=0.75),
 )
 KEY = jax.random.key(0)
 QUICK = {"xla_backend_optimization_level": 0}  # compiling this program is what costs, not running it

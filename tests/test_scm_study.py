@@ -42,7 +42,7 @@ SMALL = dataclasses.replace(
     batch_size=4,
     curiosity="pixel+hindsight",
     network=dataclasses.replace(study.CONFIG.network, encoder_hidden=(), feature_hidden=()),
-    world=dataclasses.replace(study.CONFIG.world, hidden=(16,)),
+    world=dataclasses.replace(study.CONFIG.world, hidden=(16,), critic_hidden=(16,)),
 )
 QUICK = {"xla_backend_optimization_level": 0}  # compiling these programs is what costs, not running them
 for module, name in ((study, "stream"), (study, "learn"), (scm_probe, "look")):

@@ -96,7 +96,7 @@ def test_a_pattern_that_chooses_nothing_is_a_mistake(pattern):
             reward="mixed",
             learning_rate=1.5e-7,
             network=dataclasses.replace(LAPTOP.network, encoder_hidden=(), belief=7),
-            world=dataclasses.replace(LAPTOP.world, layer_norm=False, critic="separable", hidden=(8, 9)),
+            world=dataclasses.replace(LAPTOP.world, layer_norm=False, critic="separable", critic_hidden=(8, 9)),
             vmpo=dataclasses.replace(LAPTOP.vmpo, lambda_=0.5),
         ),
     ],

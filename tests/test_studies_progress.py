@@ -126,7 +126,9 @@ def test_a_score_is_the_mean_over_the_last_quarter_of_training(tmp_path):
 
 
 def test_scores_are_written_as_a_table_with_empty_cells_for_nan(tmp_path):
-    write_scores(tmp_path / "scores.csv", [Score(*MEMBER, 3.5, 0.125, 8000, 1.5, 1.25), Score(*MEMBER, NAN, 0.5, 80, 0.25)])
+    write_scores(
+        tmp_path / "scores.csv", [Score(*MEMBER, 3.5, 0.125, 8000, 1.5, 1.25), Score(*MEMBER, NAN, 0.5, 80, 0.25)]
+    )
     assert (tmp_path / "scores.csv").read_text() == (
         "setting,method,seed,score,noise_dwell,env_steps,wall_minutes,entropy\n"
         "on-demand,byol-explore,2,3.5,0.125,8000,1.5,1.25\n"

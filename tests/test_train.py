@@ -27,7 +27,7 @@ TINY = dataclasses.replace(
     network=NetworkConfig(
         encoder_hidden=(8,), feature_hidden=(8,), embedding=8, action_embedding=4, belief=8, head_hidden=(8,)
     ),
-    world=dataclasses.replace(LAPTOP.world, hidden=(8, 8), latent=4, noise=4),
+    world=dataclasses.replace(LAPTOP.world, hidden=(8, 8), critic_hidden=(8, 8), latent=4, noise=4),
 )
 
 EVERY_ROW = (

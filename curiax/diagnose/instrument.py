@@ -16,7 +16,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from curiax.agent.networks import MLP, concatenate, embed_action
 from curiax.agent.policy import believe
-from curiax.config import LAPTOP, Config
+from curiax.config import Config
 from curiax.curiosity.base import (
     Curiosity,
     Representation,
@@ -32,6 +32,7 @@ from curiax.curiosity.hindsight import generate, hindsight
 from curiax.curiosity.predict import open_loop
 from curiax.diagnose.view import View
 from curiax.learner import descend, loss_weights, make_optimizer, masked_mean, masked_means
+from curiax.presets import BASE
 from curiax.types import (
     Agent,
     EnvSpec,
@@ -45,10 +46,10 @@ from curiax.types import (
 
 NOBODY = Agent((), (), (), (), ())  # pyright: ignore[reportArgumentType] — the agent is not trained
 CONFIG = replace(
-    LAPTOP,
+    BASE,
     learning_rate=3e-3,
-    network=replace(LAPTOP.network, feature_hidden=(128,), embedding=64),
-    world=replace(LAPTOP.world, reconstruction_weight=25.0),  # with less, z holds hardly anything so soon
+    network=replace(BASE.network, feature_hidden=(128,), embedding=64),
+    world=replace(BASE.world, reconstruction_weight=25.0),  # with less, z holds hardly anything so soon
 )
 
 

@@ -15,13 +15,14 @@ import optax
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped, UInt8
 
 from curiax.agent.networks import MLP
-from curiax.config import LAPTOP, Config
+from curiax.config import Config
 from curiax.curiosity.base import Represented, Sizes, squared_distance
 from curiax.curiosity.hindsight import hindsight
 from curiax.envs import atari
 from curiax.envs.base import HostEnvironment, HostStep
 from curiax.envs.noise import PATCH
 from curiax.learner import descend, loss_weights, masked_means
+from curiax.presets import BASE
 from curiax.types import Agent, LearnerParams
 
 NUM_FRAMES = 4  # of a state
@@ -31,16 +32,17 @@ STILL = 16  # grey levels by which a pixel that hardly changes is reckoned to va
 KEEP = 0.75  # probability that the random policy takes its last action again
 
 CONFIG = dataclasses.replace(
-    LAPTOP,
+    BASE,
     env="atari/montezuma_revenge",
     curiosity="pixel+hindsight",
     batch_size=128,
     learning_rate=1e-3,
-    atari=dataclasses.replace(LAPTOP.atari, noise="patches"),
-    network=dataclasses.replace(LAPTOP.network, encoder_hidden=(256,), embedding=256, action_embedding=16),
+    atari=dataclasses.replace(BASE.atari, noise="patches"),
+    network=dataclasses.replace(BASE.network, encoder_hidden=(256,), embedding=256, action_embedding=16),
     world=dataclasses.replace(
-        LAPTOP.world,
+        BASE.world,
         hidden=(256, 256),
+        critic_hidden=(256, 256),
         latent=16,
         noise=16,
         measure_outcomes=True,

@@ -14,9 +14,10 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from curiax import curiosity as curiosities
 from curiax.agent.policy import believe, make_agent
-from curiax.config import LAPTOP, Config, NetworkConfig
+from curiax.config import Config, NetworkConfig
 from curiax.envs import scm
 from curiax.learner import descend, loss_weights, make_optimizer, masked_means
+from curiax.presets import BASE
 from curiax.rollout import actor_init, rollout
 from curiax.types import EnvSpec, Experience, LearnerParams, Trajectory
 
@@ -27,11 +28,11 @@ CLASSES = ("ordinary", "noise", "novelty")
 
 # The laptop preset, smaller and faster.
 CONFIG = dataclasses.replace(
-    LAPTOP,
+    BASE,
     unroll=8,
     learning_rate=3e-3,
     network=dataclasses.replace(
-        LAPTOP.network,
+        BASE.network,
         encoder_hidden=(64,),
         encoder_speed=0.3,
         feature_hidden=(64,),
@@ -40,8 +41,9 @@ CONFIG = dataclasses.replace(
         action_embedding=8,
     ),
     world=dataclasses.replace(
-        LAPTOP.world,
+        BASE.world,
         hidden=(64, 64),
+        critic_hidden=(64, 64),
         latent=4,
         noise=4,
     ),
