@@ -20,6 +20,7 @@ from curiax.curiosity.base import Curiosity
 from curiax.curiosity.reward import bonus_init, mix
 from curiax.envs.base import Environment
 from curiax.rollout import Actor, actor_init, rollout
+from curiax.trial import trial
 from curiax.types import Agent, EnvSpec, Experience, LearnerParams, LearnerState, Masked, Params, Trajectory
 
 Metrics = dict[str, Array]
@@ -135,8 +136,10 @@ def learner_learn(
     new = new._replace(duals=project_duals(remember_temperature(config.vmpo, new.duals, scored.temperature)))
 
     statistics = popart.art(state.popart, scored.returns, trajectory.valid, config.vmpo.popart_step)
-    agent = new.agent._replace(value=popart.pop(new.agent.value, state.popart, statistics))
-    acting = state.acting._replace(value=popart.pop(state.acting.value, state.popart, statistics))
+    agent, acting = new.agent, state.acting
+    if trial('pop','1')=='1':
+        agent = new.agent._replace(value=popart.pop(new.agent.value, state.popart, statistics))
+        acting = state.acting._replace(value=popart.pop(state.acting.value, state.popart, statistics))
     num_updates = state.num_updates + 1
     refresh = num_updates % config.vmpo.target_period == 0
     metrics = scored.metrics | gradient_norms(grads) | new.duals | {"value_scale": statistics.scale}
@@ -212,6 +215,8 @@ def learner_loss(
     means = masked_means(losses | {"kl": Masked(policy.kl, valid)})
     kl = means.pop("kl")
     weights = loss_weights(config)
+    if trial('frozen','0')=='1':
+        weights = weights | {'policy':0.0,'value':0.0,'entropy':0.0}
     total = jnp.sum(jnp.stack([weights.get(name, 1.0) * mean for name, mean in means.items()]))
     metrics = {f"loss/{name}": mean for name, mean in means.items()} | curious.metrics
     metrics |= {"entropy": -means["entropy"], "kl": kl}
@@ -226,10 +231,16 @@ def belief_of_heads(config: Config, curiosity: Curiosity, belief: Float[Array, "
     return belief if shared else jax.lax.stop_gradient(belief)
 
 
+def rate(config, scale=1.0):
+    if trial('anneal','0') == '0':
+        return config.learning_rate * scale
+    return optax.linear_schedule(config.learning_rate*scale, config.learning_rate*scale*float(trial('anneal','0')), config.num_updates)
+
+
 def make_optimizer(config: Config) -> optax.GradientTransformation:
     """Adam behind a limit on the norm of the whole gradient; the encoder ω has a learning rate of its own."""
     clip = optax.clip_by_global_norm(config.max_gradient_norm)
-    adam = optax.flatten(optax.chain(clip, optax.adam(config.learning_rate)))  # one long vector
+    adam = optax.flatten(optax.chain(clip, optax.adam(rate(config))))  # one long vector
     return optax.chain(adam, optax.masked(optax.scale(config.network.encoder_speed), ENCODER))
 
 

@@ -9,6 +9,7 @@ from jaxtyping import Array, Float, PRNGKeyArray, Shaped
 
 from curiax.agent.convolve import convolve_and_pool, residual_block, standardise
 from curiax.agent.convolve_cpu import on_cpu
+from curiax.trial import trial
 from curiax.streams import alone, each_its_own
 
 MANY_IMAGES = 64  # to be encoded in two halves on a CPU; fewer are not worth it
@@ -80,7 +81,7 @@ class VectorEncoder(eqx.Module):
         key: PRNGKeyArray,
         scale: float = 1.0,
     ):
-        self.mlp = MLP(math.prod(observation_shape), hidden, size, key)
+        self.mlp = MLP(math.prod(observation_shape), hidden, size, key, last=float(trial("encgain","1")))
         self.num_observation_axes = len(observation_shape)
         self.scale = scale
 

@@ -9,6 +9,7 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from curiax.agent.networks import MLP, add_bias
 from curiax.config import Config
+from curiax.trial import trial
 from curiax.types import Params, State
 
 MASKED = -1e9  # an energy whose exponential is zero; −∞ would make gradients NaN
@@ -81,8 +82,14 @@ def critic_init(config: Config, context: int, key: PRNGKeyArray) -> CriticState:
     return CriticState(critic, critic_optimizer(config).init(critic))
 
 
+def rate(config, scale=1.0):
+    if trial('anneal','0') == '0':
+        return config.learning_rate * scale
+    return optax.linear_schedule(config.learning_rate*scale, config.learning_rate*scale*float(trial('anneal','0')), config.num_updates)
+
+
 def critic_optimizer(config: Config) -> optax.GradientTransformation:
-    return optax.flatten(optax.adam(config.learning_rate))  # one long vector
+    return optax.flatten(optax.adam(rate(config, float(trial('clr','1'))), b1=float(trial('cb1','0.9'))))  # one long vector
 
 
 def contrast(

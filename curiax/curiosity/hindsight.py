@@ -14,6 +14,7 @@ from curiax.curiosity import outcomes
 from curiax.curiosity.base import Distance, Measure, Represented, Sizes, credit
 from curiax.curiosity.critic import CriticState, contrast, critic_init
 from curiax.curiosity.predict import OpenLoop, open_loop
+from curiax.trial import trial
 from curiax.types import CuriosityOutput, Masked, Params
 
 
@@ -31,8 +32,8 @@ def hindsight(config: Config) -> Measure:
         num_heard, num_given = context + sizes.target + world.noise, sizes.state + world.latent
         params = {
             "core": GRU(sizes.action, sizes.state, key_core),
-            "generator": MLP(num_heard, world.hidden, world.latent, key_generator, world.layer_norm),
-            "reconstructor": MLP(num_given, world.hidden, sizes.target, key_reconstructor, world.layer_norm),
+            "generator": MLP(num_heard, (int(trial("ghid",world.hidden[0])),)*len(world.hidden), world.latent, key_generator, world.layer_norm),
+            "reconstructor": MLP(num_given, (int(trial("ghid",world.hidden[0])),)*len(world.hidden), sizes.target, key_reconstructor, world.layer_norm),
         }
         if world.measure_outcomes:
             params |= outcomes.init(world, sizes, key_outcomes)

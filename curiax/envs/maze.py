@@ -13,6 +13,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt8, UInt32
 
 from curiax.envs.base import Environment
 from curiax.envs.noise import wander
+from curiax.trial import trial
 from curiax.types import EnvSpec, TimeStep
 
 # '#' wall · 'P' start · '1' '2' '3' '4' the regions R1..R4 · 'c' a cell of R4 where a coin may lie
@@ -146,7 +147,17 @@ def observe(
     vertical, horizontal = seen(blocks[:2], always), seen(blocks[2:], always)
     agent = jnp.zeros((VIEW, VIEW), bool).at[reach, reach].set(True)
     coin = seen(state.coins, state.coins_left)
-    layers = jnp.stack([wall, agent, vertical, horizontal, coin, pixels], axis=-1)
+    if trial("layers","6") == "4":
+        layers = jnp.stack([wall, vertical | horizontal, coin, pixels], axis=-1)
+    elif trial("layers","6") in ("5", "7"):
+        block = vertical | horizontal
+        floor = ~(wall | block | coin)
+        if trial("layers","6") == "5":
+            layers = jnp.stack([wall, floor, block, coin, pixels], axis=-1)
+        else:
+            layers = jnp.stack([wall, floor & ~agent, agent, vertical, horizontal, coin, pixels], axis=-1)
+    else:
+        layers = jnp.stack([wall, agent, vertical, horizontal, coin, pixels], axis=-1)
     return layers.astype(jnp.uint8), jnp.any(vertical | horizontal)
 
 
@@ -203,11 +214,13 @@ def step(
 
 def make(setting_name: str, coin_reward: float = 0.0, text: str = MAP) -> Environment:
     """The maze in one of its settings; `coin_reward` pays for each coin."""
+    if trial('coins','')=='wide':
+        text = text.replace('#44444444444444ccccccccc#','#444444444cccccccccccccc#')
     layout = parse(text)
     setting = SETTINGS[setting_name]
     spec = EnvSpec(
         name=f"maze/{setting_name}",
-        observation_shape=(VIEW, VIEW, len(LAYERS)),
+        observation_shape=(VIEW, VIEW, int(trial('layers','6'))),
         num_actions=len(ACTIONS),
         time_limit=TIME_LIMIT,
         map_shape=layout.wall.shape,
