@@ -42,7 +42,7 @@ def page():
 def test_the_example_trains(page):
     names, printed = page
     updates, slowness, error, _ = map(float, printed.split())
-    assert updates == 25 and math.isfinite(slowness) and math.isfinite(error)
+    assert updates == 50 and math.isfinite(slowness) and math.isfinite(error)
     row = names["row"]
     assert row.metrics["loss/prediction"] == pytest.approx(row.metrics["prediction_error"], rel=1e-4)
     assert row.metrics["intrinsic_reward"] > 0 and row.metrics["deviation"] > 0

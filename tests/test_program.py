@@ -27,7 +27,16 @@ from curiax.program import progress_text
 from curiax.runs import Run, checkpoint_manager, read_config, read_metrics, restore_checkpoint
 from curiax.train import initial_state
 
-FIELDS = ("env_steps", "batch_size", "unroll", "log_every", "checkpoint_every", "world.hidden", "world.latent")
+FIELDS = (
+    "env_steps",
+    "batch_size",
+    "unroll",
+    "log_every",
+    "checkpoint_every",
+    "world.hidden",
+    "world.critic_hidden",
+    "world.latent",
+)
 FIELDS += ("world.noise", *(f"network.{field.name}" for field in dataclasses.fields(TINY.network)))
 NUM_KILLS = 4
 PATIENCE = 300  # seconds; compiling on a busy machine takes its time

@@ -87,8 +87,8 @@ def test_a_single_run_is_a_study_of_one(tmp_path):
 def test_half_a_row_left_by_a_kill_is_not_read(tmp_path):
     directory = add_run(tmp_path, "random", "rnd", 1, num_rows=3)
     with (directory / "metrics.csv").open("a") as file:
-        file.write("100,10240")
-    assert read_study(directory).runs[0].metrics["update"].tolist() == [25, 50, 75]
+        file.write("200,10240")
+    assert read_study(directory).runs[0].metrics["update"].tolist() == [50, 100, 150]
 
 
 def test_a_directory_without_runs_is_one_clear_line(tmp_path):
