@@ -23,7 +23,7 @@ class NetworkConfig:
     feature_hidden: tuple[int, ...] = (128,)
     """hidden layers of the encoders that methods other than BYOL have of their own"""
     encoder_gain: float = 6.0
-    """scale of the last weights of ω at the start, where observations are vectors: few of the maze's bits are set"""
+    """factor of the initial weights of the last layer of ω, for vectors; above 1 makes up for sparse observations"""
     encoder_speed: float = 0.1
     """learning rate of the encoder ω, relative to the agent's: its slow copy is the target, which should stand still"""
     action_embedding: int = 32

@@ -6,7 +6,7 @@ from curiax.config import LAPTOP, PAPER, PRESETS, Config
 from curiax.errors import UserError
 from curiax.suggest import unknown_name
 
-# The maze's own sizes and speeds were chosen in the maze (docs/maze.md); elsewhere an update is larger and rarer.
+# LAPTOP was tuned in the maze (docs/maze.md). All other families start from these sizes and learning rates.
 BASE = replace(
     LAPTOP,
     unroll=32,
@@ -72,7 +72,7 @@ GYM_LAPTOP = replace(
     ),
 )
 
-# 1,345 numbers or 63×63 pixels in the classic game: one patch is one cell of its 9×9. As in the maze but for the sizes.
+# 1,345 numbers or 63×63 pixels in the classic game: one patch is one cell of its 9×9.
 CRAFTAX_LAPTOP = replace(
     BASE,
     env_steps=2_000_000,

@@ -19,7 +19,7 @@ class Study(NamedTuple):
     settings: tuple[str, ...] | dict[str, dict[str, Any]]  # or a name -> dotted fields, "env" among them
     methods: tuple[tuple[str, ...], ...]  # to be compared: one group goes through all settings before the next
     seeds: tuple[int, ...]
-    fewer_seeds: dict[str, int] = {}  # noqa: RUF012 — method -> how many of the seeds it runs, if not all
+    fewer_seeds: dict[str, int] = {}  # noqa: RUF012 — method -> number of seeds, where it runs only the first few
     fields: dict[str, Any] = {}  # noqa: RUF012 — of the config, where the preset's value is not wanted
     variants: dict[str, dict[str, Any]] = {}  # noqa: RUF012 — a name that stands among the methods -> dotted fields
 
