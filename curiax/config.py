@@ -28,7 +28,7 @@ class Config:
     """curiosity alone, or added to the environment's own reward"""
     coin_reward: float = 0.0
     """what the maze pays for a coin"""
-    env_steps: int = 3_500_000
+    env_steps: int = 2_500_000
     """environment steps in all"""
     batch_size: int = 32
     """B: trajectories per update, and K of the contrastive loss"""
@@ -36,7 +36,7 @@ class Config:
     """T: steps per trajectory"""
     passes: int = 1
     """gradient steps from each batch, all for the same rewards; where steps of the environment are dear, several"""
-    learning_rate: float = 4e-4
+    learning_rate: float = 8e-4
     """Adam's step size"""
     max_gradient_norm: float = 1.0
     """a larger gradient is scaled down to this norm"""
@@ -91,6 +91,7 @@ PAPER = Config(
     world=WorldConfig(
         horizon=1,
         hidden=(512, 512, 512),
+        half_life=0,
         critic_hidden=(512, 512, 512),
         layer_norm=False,
         target_decay=0.99,
@@ -128,6 +129,7 @@ RANGES: dict[str, tuple[float, float, bool]] = {
     "network.belief": (1, 2**16, True),
     "world.latent": (0, 2**16, True),
     "world.noise": (0, 2**16, True),
+    "world.half_life": (0, float("inf"), True),
     "world.target_decay": (0, 1, True),
     "world.reconstruction_weight": (0, float("inf"), True),
     "world.invariance_weight": (0, float("inf"), True),

@@ -16,7 +16,7 @@ from curiax.agent.policy import believe, make_agent
 from curiax.agent.returns import vtrace_returns
 from curiax.agent.vmpo import init_duals, project_duals, remember_temperature, vmpo_losses
 from curiax.config import Config
-from curiax.curiosity.base import Curiosity
+from curiax.curiosity.base import Curiosity, decay_of
 from curiax.curiosity.reward import bonus_init, mix
 from curiax.envs.base import Environment
 from curiax.rollout import Actor, actor_init, rollout
@@ -24,8 +24,10 @@ from curiax.types import Agent, EnvSpec, Experience, LearnerParams, LearnerState
 
 Metrics = dict[str, Array]
 
-# A mask of LearnerParams, true for the encoder ω.
+# Masks of LearnerParams: the encoder ω, the curiosity, and the curiosity with encoder, action embedding and core.
 ENCODER: Any = LearnerParams(agent=Agent(True, False, False, False, False), duals=False, curiosity=False)  # pyright: ignore
+CURIOSITY: Any = LearnerParams(agent=Agent(False, False, False, False, False), duals=False, curiosity=True)  # pyright: ignore
+BELIEFS: Any = LearnerParams(agent=Agent(True, True, True, False, False), duals=False, curiosity=True)  # pyright: ignore
 
 
 class Learner(NamedTuple):
@@ -75,7 +77,7 @@ def make_batch_learner(config: Config, spec: EnvSpec, begin: Callable[[PRNGKeyAr
     `begin` makes the part of the state that is the environment's.
     """
     curiosity = curiosities.make(config, spec)
-    optimizer = make_optimizer(config)
+    optimizer = make_optimizer(config, curiosity.trains_beliefs)
 
     def init(key: PRNGKeyArray) -> LearnerState:
         return learner_init(config, spec, curiosity, optimizer, begin, key)
@@ -226,11 +228,18 @@ def belief_of_heads(config: Config, curiosity: Curiosity, belief: Float[Array, "
     return belief if shared else jax.lax.stop_gradient(belief)
 
 
-def make_optimizer(config: Config) -> optax.GradientTransformation:
-    """Adam behind a limit on the norm of the whole gradient; the encoder ω has a learning rate of its own."""
+def make_optimizer(config: Config, trains_beliefs: bool = True) -> optax.GradientTransformation:
+    """Adam behind a limit on the norm of the whole gradient. The learning rate of the encoder ω is its own.
+
+    The world model's learning rate decays: the curiosity's, and that of encoder and core if the curiosity trains them.
+    """
     clip = optax.clip_by_global_norm(config.max_gradient_norm)
     adam = optax.flatten(optax.chain(clip, optax.adam(config.learning_rate)))  # one long vector
-    return optax.chain(adam, optax.masked(optax.scale(config.network.encoder_speed), ENCODER))
+    steps = [adam, optax.masked(optax.scale(config.network.encoder_speed), ENCODER)]
+    if config.world.half_life:
+        world = BELIEFS if trains_beliefs else CURIOSITY
+        steps.append(optax.masked(optax.scale_by_schedule(decay_of(config.world)), world))
+    return optax.chain(*steps)
 
 
 def descend(

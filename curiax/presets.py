@@ -14,7 +14,7 @@ BASE = replace(
     log_every=25,
     checkpoint_every=1000,
     network=replace(LAPTOP.network, encoder_gain=1.0),
-    world=replace(LAPTOP.world, hidden=(128, 128), reconstruction_weight=5.0),
+    world=replace(LAPTOP.world, hidden=(128, 128), half_life=0, reconstruction_weight=5.0),
     vmpo=replace(LAPTOP.vmpo, target_period=10),
 )
 

@@ -15,6 +15,7 @@ from curiax.agent.popart import popart_init, unnormalise
 from curiax.agent.vmpo import init_duals
 from curiax.checkpoints import from_arrays, to_arrays
 from curiax.config import BonusConfig, Config, NetworkConfig, VMPOConfig, WorldConfig
+from curiax.curiosity.base import SLOWEST, decay_of
 from curiax.curiosity.critic import CriticState, critic_optimizer
 from curiax.curiosity.reward import bonus_init
 from curiax.envs.base import Environment
@@ -176,7 +177,7 @@ def test_several_passes_are_steps_for_the_same_rewards_and_one_update():
     start = jax.jit(learners[0].init, compiler_options=QUICK)(KEY)
     one, three = (jax.jit(learner.learn, compiler_options=QUICK)(start, TRAJECTORY, KEY)[0] for learner in learners)
     assert int(three.num_updates) == 1 and close(three.bonus, one.bonus) and finite(three.params)
-    assert [int(leaf) for leaf in jax.tree.leaves(three.optimizer) if leaf.dtype == jnp.int32] == [3]
+    assert [int(leaf) for leaf in jax.tree.leaves(three.optimizer) if leaf.dtype == jnp.int32] == [3, 3]  # Adam, decay
     moved = [optax.tree.norm(jax.tree.map(jnp.subtract, state.params, start.params)) for state in (one, three)]
     assert moved[1] > 1.5 * moved[0]
 
@@ -284,6 +285,26 @@ def test_the_encoder_takes_shorter_strides():
 
     full, short = stride(1.0), stride(0.25)
     assert close(short.encoder, jax.tree.map(lambda x: 0.25 * x, full.encoder)) and close(short.core, full.core)
+
+
+def test_the_world_model_slows_down_and_the_policy_does_not():
+    grads = jax.tree.map(jnp.ones_like, START.params)
+
+    def last_stride(trains_beliefs, half_life):
+        optimizer = make_optimizer(replace(CONFIG, world=replace(CONFIG.world, half_life=half_life)), trains_beliefs)
+        params, state = START.params, optimizer.init(START.params)
+        for _ in range(3):
+            old, (params, state) = params, descend(optimizer, grads, state, params)
+        return jax.tree.map(lambda new, old: new - old, params, old)
+
+    def scaled(tree, factor):
+        return jax.tree.map(lambda x: factor * x, tree)
+
+    constant, halved, own = last_stride(True, 0), last_stride(True, 1), last_stride(False, 1)
+    assert close(halved.curiosity, scaled(constant.curiosity, 0.25)) and close(own.curiosity, halved.curiosity)
+    assert close(halved.agent.core, scaled(constant.agent.core, 0.25)) and close(own.agent.core, constant.agent.core)
+    assert close(halved.agent.policy, constant.agent.policy) and close(halved.duals, constant.duals)
+    assert decay_of(replace(CONFIG.world, half_life=1))(1000) == pytest.approx(SLOWEST)
 
 
 def test_every_loss_has_a_weight_and_every_weight_a_loss():

@@ -5,11 +5,14 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import optax
 from jaxtyping import Array, Bool, Float, PRNGKeyArray, Shaped
 
 from curiax.agent.networks import normalise
-from curiax.config import NetworkConfig
+from curiax.config import NetworkConfig, WorldConfig
 from curiax.types import CuriosityOutput, Experience, Masked, Params, State
+
+SLOWEST = 0.01  # of the first learning rate: the world model never stops learning
 
 
 class Distance(NamedTuple):
@@ -106,6 +109,11 @@ def from_beliefs(
 def belief_sizes(network: NetworkConfig, target: int) -> Sizes:
     """The sizes of `from_beliefs`."""
     return Sizes(state=network.belief, action=network.action_embedding, target=target)
+
+
+def decay_of(world: WorldConfig) -> optax.Schedule:
+    """Factor of the world model's learning rate after n optimiser steps: 2^(−n / half-life), at least 1/100."""
+    return optax.exponential_decay(1.0, world.half_life, 0.5, end_value=SLOWEST)
 
 
 def stay(targets: State, encoder: Params, obs: Array) -> State:

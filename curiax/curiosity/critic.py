@@ -9,6 +9,7 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from curiax.agent.networks import MLP, add_bias
 from curiax.config import Config
+from curiax.curiosity.base import decay_of
 from curiax.types import Params, State
 
 MASKED = -1e9  # an energy whose exponential is zero; −∞ would make gradients NaN
@@ -82,7 +83,8 @@ def critic_init(config: Config, context: int, key: PRNGKeyArray) -> CriticState:
 
 
 def critic_optimizer(config: Config) -> optax.GradientTransformation:
-    return optax.flatten(optax.adam(config.learning_rate))  # one long vector
+    adam = optax.flatten(optax.adam(config.learning_rate))  # one long vector
+    return optax.chain(adam, optax.scale_by_schedule(decay_of(config.world))) if config.world.half_life else adam
 
 
 def contrast(
