@@ -20,6 +20,7 @@ from curiax.curiosity.base import Curiosity
 from curiax.curiosity.reward import bonus_init, mix
 from curiax.envs.base import Environment
 from curiax.rollout import Actor, actor_init, rollout
+from curiax.trial import trial
 from curiax.types import Agent, EnvSpec, Experience, LearnerParams, LearnerState, Masked, Params, Trajectory
 
 Metrics = dict[str, Array]
@@ -212,6 +213,11 @@ def learner_loss(
     means = masked_means(losses | {"kl": Masked(policy.kl, valid)})
     kl = means.pop("kl")
     weights = loss_weights(config)
+    if trial('frozen','0')=='1':
+        weights = weights | {'policy':0.0,'value':0.0,'entropy':0.0}
+    if trial('warm','0')!='0':
+        on = (state.num_updates >= int(trial('warm','0'))).astype(jnp.float32)
+        weights = weights | {'policy':on,'entropy':weights['entropy']*on}
     total = jnp.sum(jnp.stack([weights.get(name, 1.0) * mean for name, mean in means.items()]))
     metrics = {f"loss/{name}": mean for name, mean in means.items()} | curious.metrics
     metrics |= {"entropy": -means["entropy"], "kl": kl}
@@ -226,11 +232,22 @@ def belief_of_heads(config: Config, curiosity: Curiosity, belief: Float[Array, "
     return belief if shared else jax.lax.stop_gradient(belief)
 
 
+def rate(config):
+    end = float(trial('anneal','1'))
+    return config.learning_rate if end == 1 else optax.linear_schedule(config.learning_rate, config.learning_rate*end, config.num_updates)
+
+
 def make_optimizer(config: Config) -> optax.GradientTransformation:
     """Adam behind a limit on the norm of the whole gradient; the encoder ω has a learning rate of its own."""
     clip = optax.clip_by_global_norm(config.max_gradient_norm)
-    adam = optax.flatten(optax.chain(clip, optax.adam(config.learning_rate)))  # one long vector
-    return optax.chain(adam, optax.masked(optax.scale(config.network.encoder_speed), ENCODER))
+    adam = optax.flatten(optax.chain(clip, optax.adam(rate(config))))  # one long vector
+    parts = [adam, optax.masked(optax.scale(config.network.encoder_speed), ENCODER)]
+    if trial('half','0') != '0':
+        half = float(trial('half','0'))
+        floor = float(trial('floor','0'))
+        world = LearnerParams(agent=Agent(True, True, True, False, False), duals=False, curiosity=True)
+        parts.append(optax.masked(optax.scale_by_schedule(lambda n: jnp.maximum(0.5 ** (n.astype(jnp.float32) / half), floor)), world))
+    return optax.chain(*parts)
 
 
 def descend(
@@ -299,7 +316,19 @@ def step_metrics(trajectory: Trajectory, error: Float[Array, "T B"], intrinsic: 
         "error_on_noise": (error, noise),
         "error_elsewhere": (error, valid & ~noise),
         "intrinsic_reward": (intrinsic, valid),
+        "pay_noise": (intrinsic, noise),
+        "pay_else": (intrinsic, valid & ~noise),
     }
+    if trajectory.obs.shape[-1] == 6:
+        coin = jnp.any(trajectory.obs[..., 4] > 0, axis=(-1, -2))
+        new_coin = coin[1:] & ~coin[:-1] & valid & ~noise
+        old_coin = coin[1:] & coin[:-1] & valid & ~noise
+        rest = valid & ~noise & ~coin[1:]
+        r4 = trajectory.info["cell"] // 25 >= 13
+        ratios |= {"pay_newcoin": (intrinsic, new_coin), "err_newcoin": (error, new_coin), "share_newcoin": (new_coin.astype(jnp.float32), valid),
+          "pay_oldcoin": (intrinsic, old_coin), "err_oldcoin": (error, old_coin), "share_coin": (old_coin.astype(jnp.float32), valid),
+          "pay_rest": (intrinsic, rest), "err_rest": (error, rest),
+          "share_r4": (r4.astype(jnp.float32), valid), "pay_r4": (intrinsic, r4 & valid & ~noise), "pay_noise_r4": (intrinsic, r4 & noise), "dwell_r4": (noise.astype(jnp.float32), r4 & valid)}
     ratios |= {name: (value, ended) for name, value in trajectory.episode.items()}
     sums = masked_sums([Masked(*pair) for pair in ratios.values()])
     totals = {f"{name}/sum": total for name, (total, _) in zip(ratios, sums, strict=True)}

@@ -9,6 +9,7 @@ from jaxtyping import Array, Float, PRNGKeyArray, Shaped
 
 from curiax.agent.convolve import convolve_and_pool, residual_block, standardise
 from curiax.agent.convolve_cpu import on_cpu
+from curiax.trial import trial
 from curiax.streams import alone, each_its_own
 
 MANY_IMAGES = 64  # to be encoded in two halves on a CPU; fewer are not worth it
@@ -55,7 +56,8 @@ class MLP(eqx.Module):
     def __call__(self, x: Float[Array, "*batch i"]) -> Float[Array, "*batch o"]:
         for layer in self.layers[:-1]:
             x = layer(x)
-            x = jax.nn.relu(layer_normalise(x) if self.layer_norm else x)
+            act = getattr(jax.nn, trial("act", "relu")) if self.layer_norm else jax.nn.relu
+            x = act(layer_normalise(x) if (self.layer_norm and trial("ln", "1") == "1") else x)
         return self.layers[-1](x)
 
 

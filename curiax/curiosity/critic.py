@@ -9,6 +9,7 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from curiax.agent.networks import MLP, add_bias
 from curiax.config import Config
+from curiax.trial import trial
 from curiax.types import Params, State
 
 MASKED = -1e9  # an energy whose exponential is zero; −∞ would make gradients NaN
@@ -82,7 +83,7 @@ def critic_init(config: Config, context: int, key: PRNGKeyArray) -> CriticState:
 
 
 def critic_optimizer(config: Config) -> optax.GradientTransformation:
-    return optax.flatten(optax.adam(config.learning_rate))  # one long vector
+    return optax.flatten(optax.adam(config.learning_rate if trial('half','0') == '0' else (lambda n: config.learning_rate * jnp.maximum(0.5 ** (n / float(trial('half','0'))), float(trial('floor','0'))))))  # one long vector
 
 
 def contrast(

@@ -14,6 +14,7 @@ from curiax.curiosity import outcomes
 from curiax.curiosity.base import Distance, Measure, Represented, Sizes, credit
 from curiax.curiosity.critic import CriticState, contrast, critic_init
 from curiax.curiosity.predict import OpenLoop, open_loop
+from curiax.trial import trial
 from curiax.types import CuriosityOutput, Masked, Params
 
 
@@ -34,6 +35,11 @@ def hindsight(config: Config) -> Measure:
             "generator": MLP(num_heard, world.hidden, world.latent, key_generator, world.layer_norm),
             "reconstructor": MLP(num_given, world.hidden, sizes.target, key_reconstructor, world.layer_norm),
         }
+        if trial("skip", "0") != "0":
+            from curiax.agent.networks import Linear
+            ka, kb = jax.random.split(jax.random.fold_in(key, 9))
+            params["gs"] = Linear(sizes.target, world.latent, ka, float(trial("skipgain", "1")))
+            params["rs"] = Linear(world.latent, sizes.target, kb, float(trial("skipgain", "1")))
         if world.measure_outcomes:
             params |= outcomes.init(world, sizes, key_outcomes)
         return params, critic_init(config, context, key_critic)
@@ -49,7 +55,12 @@ def hindsight(config: Config) -> Measure:
         key_noise, key_contrast = jax.random.split(key)
         loop = open_loop(params["core"], represented, valid, world.horizon)
         z = generate(params["generator"], world.noise, loop, key_noise)
-        reconstruction = distance(loop.target, params["reconstructor"](concatenate(loop.after, z)))
+        if trial("skip", "0") == "1":
+            z = z + loop.target @ params["gs"].weight
+        hat = params["reconstructor"](concatenate(loop.after, z))
+        if trial("skip", "0") in "12" and trial("skip", "0") != "0":
+            hat = hat + z @ params["rs"].weight
+        reconstruction = distance(loop.target, hat)
 
         steps = sample_steps(key_contrast, valid.shape[0], world.contrast_share)
         contrasted = loop.valid[:, steps]
