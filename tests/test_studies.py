@@ -67,6 +67,14 @@ def test_the_variants_of_an_analysis_differ_from_each_other_in_what_it_varies_al
     assert name == "outcomes" or any(not changes(config) for config in configs)  # one of them is the preset
 
 
+def test_the_study_of_the_preset_changes_one_thing_at_a_time():
+    study = STUDIES["preset"]
+    configs = {name: member_config(study, LAPTOP, Member("on-demand", name, 0)) for name in study.variants}
+    assert {name: len(changes(config)) for name, config in configs.items()} == {
+        name: int(name != "preset") for name in study.variants
+    }
+
+
 def test_patterns_choose_runs_by_setting_and_method_and_seed():
     chosen = members(MAZE, only=["on-demand/byol-*", "random/icm/2"])
     assert len(chosen) == 2 * 5 + 1
