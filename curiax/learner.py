@@ -207,7 +207,7 @@ def learner_loss(
         vmpo, params.duals, agent.policy(belief[:-1]), trajectory.logits, trajectory.action, value_error, valid
     )
     losses = curious.losses | {
-        "policy": Masked(policy.policy, jnp.ones_like(valid)),
+        "policy": Masked(policy.policy, jnp.array(True)),
         "value": Masked(jnp.square(value_error), valid),
         "entropy": Masked(-policy.entropy, valid),
     }

@@ -5,6 +5,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import rlax
 from hypothesis import HealthCheck, given, settings
 from hypothesis.extra.numpy import arrays
 
@@ -103,6 +104,16 @@ def test_the_filter_runs_over_time_and_not_over_trajectories():
 @given(streams(), st.sampled_from([0.0, 0.8, 1.0]))
 def test_returns_are_those_of_the_episodes_one_by_one(stream, lambda_):
     np.testing.assert_allclose(returns(*stream, lambda_), slow_returns(*stream, lambda_), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("lambda_", [0.0, 0.5, 1.0])
+def test_returns_are_those_of_rlax(lambda_):
+    values, rewards = jax.random.normal(jax.random.key(0), (T + 1,)), jax.random.normal(jax.random.key(1), (T,))
+    discounts = jnp.full(T, 0.9).at[3].set(0.0)
+    with jax.numpy_dtype_promotion("standard"):  # rlax relies on it
+        expected = rlax.lambda_returns(rewards, discounts, values[1:], lambda_)
+    found = returns(values[:, None], rewards[:, None], discounts[:, None], np.ones((T, 1)), lambda_)
+    np.testing.assert_allclose(found[:, 0], expected, rtol=1e-5, atol=1e-6)
 
 
 def test_returns_are_targets_and_carry_no_gradient():

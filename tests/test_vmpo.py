@@ -6,7 +6,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import rlax
 
+from curiax.agent.distributions import distribution_of
 from curiax.agent.vmpo import init_duals, project_duals, remember_temperature, solve_temperature, vmpo_losses
 from curiax.config import VMPOConfig
 
@@ -26,7 +28,7 @@ def duals():
 
 
 def mean_loss(duals, logits, advantage, valid, acting, action, config):
-    return jnp.mean(vmpo_losses(config, duals, logits, acting, action, advantage, valid).policy)
+    return vmpo_losses(config, duals, logits, acting, action, advantage, valid).policy
 
 
 compute = jax.jit(vmpo_losses, static_argnums=0)
@@ -140,6 +142,35 @@ def test_duals_are_projected_to_1e_8_and_otherwise_left_alone():
     projected = project_duals({"temperature": jnp.float32(-3.0), "alpha": jnp.float32(0.25)})
     np.testing.assert_allclose(projected["temperature"], 1e-8, rtol=1e-6)
     assert projected["alpha"] == 0.25
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("masked", [False, True])
+def test_value_and_gradients_are_those_of_rlax(seed, masked):
+    logits, acting = jax.random.normal(jax.random.key(seed), (2, 8, 4, 3))
+    key_action, key_advantage, key_valid = jax.random.split(jax.random.key(seed + 10), 3)
+    action = jax.random.randint(key_action, (8, 4), 0, 3)
+    advantage = jax.random.normal(key_advantage, (8, 4))
+    valid = jax.random.bernoulli(key_valid, 0.8, (8, 4)) if masked else jnp.ones((8, 4), bool)
+
+    def theirs(duals, logits):
+        weight = valid.astype(jnp.float32)
+        terms = distribution_of(action).terms(logits, acting, action)
+        limit = rlax.LagrangePenalty(duals["alpha"], jnp.float32(CONFIG.epsilon_alpha))
+        losses, _ = rlax.vmpo_loss(
+            sample_log_probs=terms.log_prob,
+            advantages=advantage,
+            temperature_constraint=rlax.LagrangePenalty(duals["temperature"], jnp.float32(CONFIG.epsilon_temperature)),
+            kl_constraints=[(terms.kls["alpha"] * weight / weight.mean(), limit)],  # rlax does not mask the KL
+            restarting_weights=weight,
+            top_k_fraction=CONFIG.top_fraction,
+        )
+        return jnp.mean(jnp.asarray(losses))
+
+    with jax.numpy_dtype_promotion("standard"):  # rlax relies on it
+        expected = jax.jit(jax.value_and_grad(theirs, argnums=(0, 1)))(duals(), logits)
+    found = evaluate(logits, advantage, valid, acting, action)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6), found, expected)
 
 
 STANDS_OUT = jnp.arange(128).reshape(16, 8) % 61 == 0  # three of them

@@ -1,7 +1,4 @@
-"""PopArt (Hessel et al., 2019): the value head learns normalised returns, and its outputs survive a change of scale.
-
-Not `rlax.art`: it adds one update per target, and so diverges at thousands of targets per batch.
-"""
+"""PopArt (Hessel et al., 2019): the value head learns normalised returns, and its outputs survive a change of scale."""
 
 from typing import NamedTuple
 

@@ -2,7 +2,6 @@
 
 import jax
 import jax.numpy as jnp
-import rlax
 from jaxtyping import Array, Bool, Float
 
 
@@ -17,11 +16,15 @@ def vtrace_returns(
 
         G_t = r_t + γ_t [(1 − λ) V_{t+1} + λ G_{t+1}],    G_T = V_T.
 
-    Source: Espeholt et al. (2018), with ρ = c = 1. The step after an episode's end is no transition: ρ = 0 there makes
-    its error zero, so that the last transition bootstraps from the final observation and from nothing beyond it.
+    Source: Espeholt et al. (2018), with ρ = c = 1. The step after an episode's end is no transition: G = V there, so
+    that the last transition bootstraps from the final observation and from nothing beyond it.
     """
-    rho = valid.astype(values.dtype)
-    vtrace = jax.vmap(rlax.vtrace, in_axes=(1, 1, 1, 1, 1, None), out_axes=1)
-    with jax.numpy_dtype_promotion("standard"):  # rlax relies on it
-        errors = vtrace(values[:-1], values[1:], rewards, discounts, rho, lambda_)
-    return jax.lax.stop_gradient(jnp.asarray(errors) + values[:-1])
+
+    def step(following: Float[Array, " B"], at: tuple[Array, ...]) -> tuple[Float[Array, " B"], Float[Array, " B"]]:
+        value, next_value, reward, discount, valid = at
+        target = reward + discount * ((1 - lambda_) * next_value + lambda_ * following)
+        target = jnp.where(valid, target, value)
+        return target, target
+
+    steps = (values[:-1], values[1:], rewards, discounts, valid)
+    return jax.lax.stop_gradient(jax.lax.scan(step, values[-1], steps, reverse=True)[1])

@@ -16,7 +16,7 @@ from curiax.studies import STUDIES
 from curiax.studies.base import train_words, varied_fields
 
 IDENTITY = ("env", "curiosity", "seed")
-PACKAGES = ("curiax", "jax", "jaxlib", "equinox", "optax", "rlax", "numpy")
+PACKAGES = ("curiax", "jax", "jaxlib", "equinox", "optax", "numpy")
 
 
 def commands(study: Study) -> list[str]:
