@@ -27,6 +27,7 @@ class Distance(NamedTuple):
 
 cosine_distance = Distance(normalise, jnp.sum)  # ‖x − x̂‖² of the l2-normalised vectors, 2 − 2 cos, in [0, 4]
 squared_distance = Distance(lambda x: x, jnp.mean)  # the mean square of the difference
+euclidean_distance = Distance(lambda x: x, jnp.sum)  # ‖x − x̂‖²
 
 
 class Curiosity(NamedTuple):

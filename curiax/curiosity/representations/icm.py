@@ -14,6 +14,7 @@ from curiax.curiosity.base import (
     Represented,
     belief_sizes,
     ends,
+    euclidean_distance,
     from_beliefs,
     observations,
     squared_distance,
@@ -25,7 +26,8 @@ from curiax.types import EnvSpec, Experience, Masked, Params, State
 def inverse_dynamics(config: Config, spec: EnvSpec) -> Representation:
     """ICM (Pathak et al., 2017): the target is a feature φ(o_{t+1}); φ tells which action was taken.
 
-    L_inv = −log p(a_t | φ_t, φ_{t+1}) alone trains φ.
+    L_inv = −log p(a_t | φ_t, φ_{t+1}) alone trains φ. The error is ‖φ − φ̂‖², as in the paper: its mean over coordinates
+    would be too small beside the losses of policy and value to train the beliefs that predict φ.
     Of actions that are vectors, see `inverse_loss`.
     """
     network = config.network
@@ -46,7 +48,7 @@ def inverse_dynamics(config: Config, spec: EnvSpec) -> Representation:
         return from_beliefs(experience, end, losses, metrics)
 
     sizes = belief_sizes(network, network.embedding)
-    return Representation(sizes, squared_distance, init, represent, stay, trains_beliefs=True)
+    return Representation(sizes, euclidean_distance, init, represent, stay, trains_beliefs=True)
 
 
 def inverse_loss(
