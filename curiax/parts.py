@@ -42,8 +42,8 @@ class WorldConfig:
     """H: open-loop steps predicted"""
     hidden: tuple[int, ...] = (256, 256)
     """hidden layers of predictor, reconstructor and generator"""
-    half_life: int = 500
-    """updates in which the learning rate of the world model halves, down to a fiftieth; 0 keeps it constant"""
+    half_life: int = 600
+    """updates in which the learning rate of the world model halves, down to a hundredth; 0 keeps it constant"""
     critic_hidden: tuple[int, ...] = (128, 128)
     """hidden layers of the critic, which sees every pair of a context and a hindsight vector"""
     layer_norm: bool = True
