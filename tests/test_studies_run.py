@@ -226,4 +226,4 @@ def test_a_method_whose_speed_could_not_be_measured_counts_as_the_slowest_of_the
     assert {member.method for member in plan.members} == {"byol-explore", "byol-hindsight"}
     assert estimate(plan, {}).endswith("about … at the measured steps/s (none yet)")
     line = estimate(plan, {"byol-explore": Speed(10_000, 0.0)})  # twice 2.5 M steps: 500 s
-    assert line.endswith("about 9 min at the measured steps/s (byol-explore 10,000, others as the slowest of these)")
+    assert line.endswith("about 8 min at the measured steps/s (byol-explore 10,000, others as the slowest of these)")
