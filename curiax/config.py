@@ -28,7 +28,7 @@ class Config:
     """curiosity alone, or added to the environment's own reward"""
     coin_reward: float = 0.0
     """what the maze pays for a coin"""
-    env_steps: int = 2_500_000
+    env_steps: int = 3_500_000
     """environment steps in all"""
     batch_size: int = 32
     """B: trajectories per update, and K of the contrastive loss"""

@@ -42,7 +42,7 @@ class WorldConfig:
     """H: open-loop steps predicted"""
     hidden: tuple[int, ...] = (256, 256)
     """hidden layers of predictor, reconstructor and generator"""
-    half_life: int = 600
+    half_life: int = 500
     """updates in which the learning rate of the world model halves, down to a hundredth; 0 keeps it constant"""
     critic_hidden: tuple[int, ...] = (128, 128)
     """hidden layers of the critic, which sees every pair of a context and a hindsight vector"""
@@ -126,7 +126,7 @@ class VMPOConfig:
     """ε_αμ: the KL limit of a Gaussian policy's mean"""
     epsilon_covariance: float = 1e-4
     """ε_αΣ: and of its covariance, which would otherwise shrink before the mean is found"""
-    target_period: int = 30
+    target_period: int = 45
     """updates between copies of the online network to the acting one"""
     train_beliefs: bool = True
     """do policy and value train encoder and core too (representation sharing), where the curiosity trains them?"""
