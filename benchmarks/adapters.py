@@ -20,11 +20,11 @@ import jax
 import numpy as np
 
 import curiax.gym  # noqa: F401 — registers the maze
-from curiax.envs import atari, craftax, gymnax, host, maze
+from curiax.config import AtariOptions, GymOptions
+from curiax.envs import atari, craftax, gymnax, maze
+from curiax.envs import gymnasium as host
 from curiax.envs.base import Environment, stream_reset, stream_step
 from curiax.envs.foreign import their_rules
-from curiax.parts import AtariOptions
-from curiax.parts_gym import GymOptions
 from curiax.types import EnvSpec
 
 BATCH_SIZE = 16

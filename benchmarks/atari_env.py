@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 import tyro
 
-from curiax.envs import atari, noise
-from curiax.parts import AtariOptions
+from curiax.config import AtariOptions
+from curiax.envs import atari
+from curiax.envs.noise import equations as noise
 
 BAR = 0.1
 

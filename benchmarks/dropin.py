@@ -20,8 +20,8 @@ import numpy as np
 import curiax
 from curiax import envs
 from curiax.config import LAPTOP
-from curiax.learner import make_learner
-from curiax.rollout import rollout
+from curiax.training.learner import make_learner
+from curiax.training.rollout import rollout
 
 METHODS = ("byol-hindsight", "byol-explore", "icm+hindsight", "icm", "rnd")
 NUM_STEPS, BATCH_SIZE = 128, 32

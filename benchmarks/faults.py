@@ -106,7 +106,7 @@ def check_going_on(members: list[Member], hit: dict[str, Any]) -> None:
 
 def same_numbers(directory: Path, reference: Path) -> bool:
     """Parameters, and everything else that a state holds, to the bit."""
-    from curiax.runs import checkpoint_manager
+    from curiax.training.run.directory import checkpoint_manager
 
     states = []
     for path in (directory, reference):

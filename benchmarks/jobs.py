@@ -85,7 +85,7 @@ def job(
     members = []
     try:
         for process in range(num_processes):
-            start = ["-m", "curiax.cli"] if program is None else [program]
+            start = ["-m", "curiax"] if program is None else [program]
             command = [*before, sys.executable, *start, "train", *words]
             if num_processes > 1:
                 command += ["--coordinator", address]

@@ -5,7 +5,7 @@ arithmetic what a paper-size update would cost on accelerators.
 
 writes parts.csv (measured), parts.json (peak and bandwidth of the core; FLOPs and parameters of a whole update) and
 devices.csv (arithmetic). Seconds are processor time of the best of a few calls, so that other work on the machine does
-not count. FLOPs are those of matrix products and convolutions (curiax.flops). Bytes are what XLA says the compiled
+not count. FLOPs are those of matrix products and convolutions. Bytes are what XLA says the compiled
 program reads and writes. The roofline is max(FLOPs / peak, bytes / bandwidth), both measured here.
 """
 
@@ -30,11 +30,11 @@ from curiax import envs
 from curiax.agent.gru import GRU
 from curiax.agent.networks import MLP
 from curiax.agent.policy import believe_step, make_agent, make_encoder
+from curiax.commands.benchmarks.flops import matmul_flops
 from curiax.config import LAPTOP, PAPER, Config
-from curiax.curiosity.critic import contrastive_value, energies, make_critic
-from curiax.flops import matmul_flops
-from curiax.learner import make_batch_learner
-from curiax.presets import preset_for
+from curiax.config.presets import preset_for
+from curiax.curiosity.measures.critic import contrastive_value, energies, make_critic
+from curiax.training.learner import make_batch_learner
 from curiax.types import EnvSpec, Trajectory
 
 REPEATS = 5

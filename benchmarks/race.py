@@ -76,11 +76,10 @@ def race_curiax(method: str, setting: str, seed: int, env_steps: int, tally: Tal
 
     import gymnasium
 
-    from curiax.config import LAPTOP
-    from curiax.envs.gym_maze import MazeVectorEnv
+    from curiax.config import LAPTOP, GymOptions
     from curiax.envs.maze import TIME_LIMIT
-    from curiax.parts_gym import GymOptions
-    from curiax.train import train
+    from curiax.envs.maze.gym import MazeVectorEnv
+    from curiax.training.train import train
 
     class Counted(MazeVectorEnv):
         def step(self, actions: Any) -> Any:

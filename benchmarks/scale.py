@@ -20,7 +20,7 @@ from pathlib import Path
 
 from jobs import job, wait_for_rows
 
-from curiax.runs import read_metrics
+from curiax.training.run.directory import read_metrics
 
 PATIENCE = 900.0  # seconds
 BAR = 1.6  # of two processes over one

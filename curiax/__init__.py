@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
+from curiax.envs.spaces import Box, Discrete, MultiDiscrete
 from curiax.errors import UserError
-from curiax.spaces import Box, Discrete, MultiDiscrete
 
 if TYPE_CHECKING:
     from curiax.dropin import Curiosity

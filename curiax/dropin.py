@@ -24,13 +24,12 @@ from curiax import curiosity as curiosities
 from curiax.agent.networks import embed_action
 from curiax.agent.policy import believe, make_agent
 from curiax.config import PRESETS, Config, from_dict, to_dict, validate
+from curiax.config.dotted import override
+from curiax.config.presets import preset_for
 from curiax.curiosity.reward import Moments, mean_and_scale, moments_init, moments_update
-from curiax.errors import UserError
-from curiax.learner import descend, loss_weights, make_optimizer, masked_means
-from curiax.options import override
-from curiax.presets import preset_for
-from curiax.spaces import Actions, Observations, Segment, check_segment, read_action_space, read_observation_space
-from curiax.suggest import unknown_name
+from curiax.envs.spaces import Actions, Observations, Segment, check_segment, read_action_space, read_observation_space
+from curiax.errors import UserError, unknown_name
+from curiax.training.learner import descend, loss_weights, make_optimizer, masked_means
 from curiax.types import Agent, CuriosityOutput, EnvSpec, Experience, LearnerParams, State
 
 FORMAT = 2  # of saved files

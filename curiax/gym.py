@@ -6,7 +6,7 @@ from curiax.envs.maze import TIME_LIMIT
 
 gymnasium.register(
     id="curiax/Maze-v0",
-    entry_point="curiax.envs.gym_maze:MazeEnv",
-    vector_entry_point="curiax.envs.gym_maze:MazeVectorEnv",
+    entry_point="curiax.envs.maze.gym:MazeEnv",
+    vector_entry_point="curiax.envs.maze.gym:MazeVectorEnv",
     max_episode_steps=TIME_LIMIT,
 )

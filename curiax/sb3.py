@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Shaped
 
-from curiax import spaces
 from curiax.dropin import Curiosity
+from curiax.envs import spaces
 from curiax.errors import UserError
 
 try:

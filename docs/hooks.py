@@ -117,7 +117,7 @@ explain in hindsight, and `+hindsight` is refused. Equations, functions, deviati
 
 def reference() -> str:
     import curiax
-    from curiax.cli import USAGE
+    from curiax.commands.cli import USAGE
     from curiax.config import LAPTOP, PAPER
 
     usage = textwrap.dedent(USAGE).strip()

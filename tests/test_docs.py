@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-import curiax.cli
-from curiax.cli import COMMANDS, main
+import curiax.commands.cli
+from curiax.commands.cli import COMMANDS, main
 
 ROOT = Path(__file__).parents[1]
 PAGES = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md"]
@@ -24,12 +24,12 @@ SYNOPSIS = re.compile(r"[\[<|…]|\.\.\.|\b[A-Z]{2,}\b(?!=)")  # ENV, FILE, [--o
 FOREIGN = ("pip", "ray", "git", "cd", "ssh", "srun", "sbatch", "export", "gcloud")  # not ours to check
 # Where commands begin to do what they say; all that comes before is reading and checking.
 DOING = (
-    "curiax.cli.use_compilation_cache",
-    "curiax.studies.run.run_study",
-    "curiax.envs.play.play",
-    "curiax.bench.bench",
-    "curiax.bench_atari.bench_atari",
-    "curiax.theory.theory",
+    *(f"curiax.commands.{name}.use_compilation_cache" for name in ("train", "study", "evaluate", "report", "diagnose")),
+    "curiax.studies.runner.run.run_study",
+    "curiax.envs.maze.play.play",
+    "curiax.commands.benchmarks.maze.bench",
+    "curiax.commands.benchmarks.atari.bench_atari",
+    "curiax.lab.theory.theory",
 )
 
 
@@ -52,7 +52,7 @@ def commands(page):
 
 
 def run_elsewhere(page):
-    tests = [path.read_text() for path in (ROOT / "tests").glob("test_*.py") if path.name != Path(__file__).name]
+    tests = [path.read_text() for path in (ROOT / "tests").rglob("test_*.py") if path.name != Path(__file__).name]
     return any(re.search(rf"\b{page.name}\b", test) and "exec(" in test for test in tests)
 
 
@@ -141,7 +141,7 @@ def test_a_synopsis_with_an_option_that_is_not_there_is_seen():
 
 def test_checking_stops_before_anything_is_done(nothing_done):
     with pytest.raises(Doing):
-        curiax.cli.main(["train", "maze/baseline"])
+        curiax.commands.cli.main(["train", "maze/baseline"])
 
 
 @pytest.mark.slow

@@ -32,8 +32,8 @@ DROP_IN = ["icm+hindsight", "byol-hindsight", "rnd", "dora"]
 
 
 def trained(env, method):
-    from curiax.presets import preset_for
-    from curiax.train import train
+    from curiax.config.presets import preset_for
+    from curiax.training.train import train
 
     config = dataclasses.replace(preset_for("laptop", env), env=env, curiosity=method, log_every=2, sync=True)
     config = dataclasses.replace(config, env_steps=4 * config.steps_per_update)
@@ -58,8 +58,8 @@ def dropped_in(method):
 
 def scm(method):
     from curiax.envs import scm
-    from curiax.studies import scm as study
-    from curiax.studies.scm_probe import look
+    from curiax.lab.scm import stream as study
+    from curiax.lab.scm.probe import look
 
     config = dataclasses.replace(study.CONFIG, curiosity=method)
     kind = jax.tree.map(jnp.array, scm.KINDS["state"])
@@ -73,8 +73,8 @@ def scm(method):
 
 
 def patches():
-    from curiax.studies import patches as study
-    from curiax.studies import patches_functions as functions
+    from curiax.lab.patches import functions
+    from curiax.lab.patches import world as study
 
     generator = np.random.default_rng(0)
     frames = generator.integers(0, 256, (160, 12, 6)).astype(np.uint8)
@@ -94,10 +94,10 @@ def patches():
 def instrument():
     from curiax.agent.policy import make_agent
     from curiax.config import LAPTOP
-    from curiax.diagnose.instrument import make_instrument
-    from curiax.diagnose.view import make_view
     from curiax.envs import maze
-    from curiax.rollout import actor_init, rollout
+    from curiax.lab.diagnose.instrument import make_instrument
+    from curiax.lab.diagnose.view import make_view
+    from curiax.training.rollout import actor_init, rollout
 
     env = maze.make("on-demand")
     agent = make_agent(LAPTOP.network, env.spec, jax.random.key(0))

@@ -7,9 +7,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, Shaped
 
-from curiax.agent.convolve import convolve_and_pool, residual_block, standardise
-from curiax.agent.convolve_cpu import on_cpu
-from curiax.streams import alone, each_its_own
+from curiax.agent.kernels.convolve import convolve_and_pool, residual_block, standardise
+from curiax.agent.kernels.convolve_cpu import on_cpu
+from curiax.agent.streams import alone, each_its_own
 
 MANY_IMAGES = 64  # to be encoded in two halves on a CPU; fewer are not worth it
 

@@ -10,7 +10,7 @@ from curiax.agent.distributions import distribution_for
 from curiax.agent.gru import GRU
 from curiax.agent.networks import MLP, ImageEncoder, VectorEncoder, concatenate, embed_action
 from curiax.config import NetworkConfig
-from curiax.spaces import is_image
+from curiax.envs.spaces import is_image
 from curiax.types import Agent, EnvSpec
 
 FIRST_OUTPUT = 0.01  # scales the heads' last layers at the start: the first policy is nearly uniform

@@ -3,17 +3,16 @@
 from collections.abc import Callable
 
 from curiax.config import Config
-from curiax.curiosity.aleatoric import aleatoric
 from curiax.curiosity.base import Curiosity, Measure, combine
 from curiax.curiosity.dora import dora
-from curiax.curiosity.hindsight import hindsight
-from curiax.curiosity.predict import predict
+from curiax.curiosity.measures.aleatoric import aleatoric
+from curiax.curiosity.measures.hindsight import hindsight
+from curiax.curiosity.measures.predict import predict
 from curiax.curiosity.representations import REPRESENTATIONS
 from curiax.curiosity.representations.emi import emi
 from curiax.curiosity.rnd import rnd
 from curiax.curiosity.table import METHODS
-from curiax.errors import UserError
-from curiax.suggest import unknown_name
+from curiax.errors import UserError, unknown_name
 from curiax.types import EnvSpec
 
 MEASURES: dict[str, Callable[[Config], Measure]] = {

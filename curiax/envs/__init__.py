@@ -7,8 +7,7 @@ from typing import NamedTuple
 from curiax.config import Config
 from curiax.envs import atari, craftax, gymnax, maze, scm
 from curiax.envs.base import Environment, HostEnvironment
-from curiax.errors import UserError
-from curiax.suggest import unknown_name
+from curiax.errors import UserError, unknown_name
 from curiax.types import EnvSpec
 
 ENVS = {f"maze/{name}": setting.about for name, setting in maze.SETTINGS.items()}
@@ -62,7 +61,7 @@ def spec_of_gym(config: Config) -> EnvSpec:
 def load_gym() -> ModuleType:
     """The adapter, if Gymnasium is there."""
     try:
-        from curiax.envs import host
+        from curiax.envs import gymnasium as host
     except ImportError as error:
         raise UserError(f"gym/… needs Gymnasium, which is not here: pip install 'curiax[gym]' ({error})") from error
     return host

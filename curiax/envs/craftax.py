@@ -15,8 +15,7 @@ from jaxtyping import Array, Float, UInt8
 
 from curiax.envs.base import Environment
 from curiax.envs.foreign import Answer, Foreign, adapt, their_rules
-from curiax.errors import UserError
-from curiax.suggest import unknown_name
+from curiax.errors import UserError, unknown_name
 
 
 class Game(NamedTuple):

@@ -10,8 +10,7 @@ import jax.numpy as jnp
 
 from curiax.envs.base import Environment
 from curiax.envs.foreign import Answer, Foreign, adapt, their_rules
-from curiax.errors import UserError, first_line
-from curiax.suggest import unknown_name
+from curiax.errors import UserError, first_line, unknown_name
 
 ABOUT = {
     "CartPole-v1": "gymnax: keep a pole upright (any other of gymnax by its name)",

@@ -11,9 +11,9 @@ from typing import Any
 from curiax.errors import UserError
 from curiax.report.read import RunData, Study
 from curiax.report.words import enumerate_words
-from curiax.runs import read_config
 from curiax.studies import STUDIES
 from curiax.studies.base import train_words, varied_fields
+from curiax.training.run.directory import read_config
 
 IDENTITY = ("env", "curiosity", "seed")
 PACKAGES = ("curiax", "jax", "jaxlib", "equinox", "optax", "numpy")

@@ -8,7 +8,7 @@ import numpy as np
 from curiax.envs import maze
 from curiax.report.read import RunData, Study
 from curiax.report.scores import divide
-from curiax.runs import read_maps
+from curiax.training.run.directory import read_maps
 
 NUM_SLICES = 40
 MIN_VISITS = 10  # fewer visits in a slice tell nothing of the reward to be had in a cell

@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 
 from curiax.errors import UserError
-from curiax.evaluate import Film
 from curiax.report import made, words
 from curiax.report.figure import colours
-from curiax.report.films import film_payload
+from curiax.report.films.maze import film_payload
 from curiax.report.maps import (
     DECADES,
     Maps,
@@ -31,6 +30,7 @@ from curiax.report.read import Study
 from curiax.report.scores import CURVES, Curve, curve, grid
 from curiax.report.subject import MAZE, logged_scores, steps_name, subject_of
 from curiax.report.table import scores_table
+from curiax.training.evaluate import Film
 
 ASSETS = Path(__file__).parent / "assets"
 SCRIPTS = ("chart.js", "maps.js", "films.js", "page.js")

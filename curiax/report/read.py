@@ -11,10 +11,10 @@ import numpy as np
 from curiax import curiosity
 from curiax.envs import maze
 from curiax.errors import UserError
-from curiax.runs import read_metrics
 from curiax.studies import STUDIES
 from curiax.studies.base import Member
-from curiax.studies.run import read_study as read_document
+from curiax.studies.runner.run import read_study as read_document
+from curiax.training.run.directory import read_metrics
 
 FIRST = ("byol-hindsight", "byol-explore")  # the paper's method and the one it mends
 Status = Literal["finished", "unfinished", "failed", "not started"]

@@ -9,10 +9,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.colors import LogNorm
 
-from curiax.envs.rooms import ROOMS
+from curiax.envs.atari.rooms import ROOMS
 from curiax.report.read import RunData, Study
 from curiax.report.words import count, method_title
-from curiax.runs import read_maps
+from curiax.training.run.directory import read_maps
 
 LEAST = 1e-4  # share of the time; below it is drawn alike
 NEVER = "#d9dce1"  # colour of a room in which nobody was

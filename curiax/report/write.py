@@ -5,7 +5,7 @@ from pathlib import Path
 
 from curiax.errors import UserError
 from curiax.report.figure import draw_figure, draw_losses, draw_outcomes
-from curiax.report.films import shoot, write_gif
+from curiax.report.films.maze import shoot, write_gif
 from curiax.report.page import write_page
 from curiax.report.read import Study, read_study
 from curiax.report.rooms import draw_rooms

@@ -7,10 +7,9 @@ from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
 from curiax.config import Config, get, to_dict
-from curiax.errors import UserError
-from curiax.presets import preset_for
-from curiax.runs import differences
-from curiax.suggest import unknown_name
+from curiax.config.presets import preset_for
+from curiax.errors import UserError, unknown_name
+from curiax.training.run.directory import differences
 
 
 class Study(NamedTuple):

@@ -10,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 from rich.table import Table
 
-from curiax.files import write_atomically
-from curiax.runs import last_quarter, number, read_metrics
 from curiax.studies.base import Member
-from curiax.studies.progress import nanmean
+from curiax.studies.runner.progress import nanmean
+from curiax.training.run.directory import last_quarter, number, read_metrics
+from curiax.training.run.files import write_atomically
 
 ROOMS = ("rooms", "rooms_found")
 

@@ -1,0 +1,1 @@
+"""What `curiax bench` measures."""

@@ -1,0 +1,40 @@
+"""`curiax evaluate`: play a run's newest policy."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+from rich.console import Console
+
+from curiax.commands.parsing import parse, use_compilation_cache
+
+
+@dataclass(frozen=True)
+class EvaluateCommand:
+    """Play whole episodes with the newest policy of a run. The run may be training; nothing is written to it."""
+
+    run: Annotated[Path, tyro.conf.Positional]
+    """the run's directory"""
+    episodes: int = 100
+    seed: int = 0
+    """of the episodes"""
+    json: Path | None = None
+    """also write the result here"""
+    video: Path | None = None
+    """where the agent sees grey pictures, as in Atari: also film an episode, intrinsic reward under it, as this .gif"""
+
+
+def main(args: list[str], console: Console) -> int:
+    command = parse(EvaluateCommand, args, "evaluate")
+    from curiax.report.films.pictures import check_film, write_film
+    from curiax.training.evaluate import evaluate_run
+    from curiax.training.run.directory import read_config
+
+    use_compilation_cache()
+    if command.video is not None:
+        check_film(read_config(command.run), command.video)
+    config, state = evaluate_run(command.run, command.episodes, command.seed, command.json, console)
+    if command.video is not None:
+        write_film(config, state, command.video, command.seed)
+    return 0

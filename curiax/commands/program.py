@@ -1,0 +1,170 @@
+"""`curiax train`: consumes the rows of `train` — progress line, CSV, TensorBoard, checkpoints — and stops politely."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from jax.sharding import Mesh
+from rich.console import Console
+
+from curiax.config import Config
+from curiax.envs import on_host
+from curiax.envs.craftax import score
+from curiax.errors import EnvironmentFailed, UserError
+from curiax.training.distributed import agree, gather, rank
+from curiax.training.progress import ProgressLine
+from curiax.training.run.directory import Run, default_directory, last_quarter, read_metrics
+from curiax.training.signals import Stop, polite_stop
+from curiax.training.train import Row, bad_loss, initial_state, train
+from curiax.types import LearnerState
+
+REACHED = {
+    "trackers": "trackers per episode",
+    "achievements": "achievements per episode",
+    "score": "Crafter's score",
+    "return": "return",
+    "noise_dwell": "noise dwell",
+}
+
+
+class Elsewhere:
+    """What all processes but the first have of a run: nothing. They compute, it writes and speaks."""
+
+    def __init__(self, directory: Path, config: Config, fresh: bool):
+        self.directory, self.config, self.notes, self.done, self.seconds = directory, config, (), False, 0.0
+
+    def restore(self, initial: LearnerState) -> None:
+        """The first process's state comes to all."""
+
+    def ignore(self, *_: object) -> None: ...
+
+    log = save = finish = go_back = ignore
+
+    def close(self) -> None: ...
+
+
+def run_training(
+    config: Config, directory: Path | None, fresh: bool, console: Console, mesh: Mesh | None = None
+) -> int:
+    """Trains to the end, or to a signal. Returns the exit code."""
+    with polite_stop() as stop:  # from the start: a KeyboardInterrupt may be raised where JAX loses it
+        kind, console = (Run, console) if rank() == 0 else (Elsewhere, Console(quiet=True))
+        run = kind(directory or default_directory(config), config, fresh)
+        try:
+            return _run(run, console, stop, mesh)
+        finally:
+            run.close()
+
+
+def _run(run: Run | Elsewhere, console: Console, stop: Stop, mesh: Mesh | None) -> int:
+    config = run.config
+    title = f"{config.env}  {config.curiosity}  seed {config.seed}  {config.preset}  →  {run.directory}"
+    console.print(title, markup=False)
+    state = run.restore(initial_state(config))
+    if on_host(config.env) and not run.done:
+        run.go_back(0 if state is None else int(state.num_updates))
+    for note in run.notes:
+        console.print(note, markup=False)
+    if state is not None:
+        console.print(f"going on from update {int(state.num_updates):,} of {config.num_updates:,}")
+        if on_host(config.env) and not run.done:
+            console.print("episodes start anew: checkpoints hold everything but the state of the emulators")
+    if agree(run.done):
+        console.print(f"already done: {describe(run)}")
+        return 0
+
+    num_updates = 0 if state is None else int(state.num_updates)
+    before, started = run.seconds, time.perf_counter()
+    stopped = agree(stop.signal or 0)  # a signal to one process stops all, and all at the same row
+    with Display(config, console) as display:
+        for row in () if stopped else saved_if_it_fails(run, train(config, state, mesh)):
+            if (loss := bad_loss(row.metrics)) is not None:
+                raise UserError(
+                    f"{loss} is not finite after update {row.num_updates}; the last good checkpoint is kept"
+                )
+            run.log(row.num_updates, row.metrics, before + time.perf_counter() - started, row.maps)
+            display.show(row.num_updates, row.metrics)
+            num_updates = row.num_updates
+            finished, stopped = num_updates >= config.num_updates, agree(stop.signal or 0)
+            if finished or stopped or num_updates % config.checkpoint_every < config.log_every:
+                run.save(gather(mesh, row.state))
+            if stopped:
+                break
+    if stopped and num_updates < config.num_updates:
+        console.print(f"saved at update {num_updates:,}; the same command goes on from here")
+        return 128 + stopped
+    run.finish({"update": num_updates})
+    console.print(describe(run))
+    return 0
+
+
+def saved_if_it_fails(run: Run | Elsewhere, rows: Iterator[Row]) -> Iterator[Row]:
+    """The same rows; where the environment fails, the last one's state becomes a checkpoint first."""
+    state = None
+    try:
+        for row in rows:
+            state = row.state
+            yield row
+    except EnvironmentFailed:
+        if state is not None:
+            run.save(state)
+        raise
+
+
+class Display:
+    """The progress line of a run, with its speed."""
+
+    def __init__(self, config: Config, console: Console):
+        self._config = config
+        self._line = ProgressLine(console, config.num_updates, first_at_once=True)
+        self._last: tuple[float, int] | None = None
+
+    def __enter__(self) -> "Display":
+        self._line.__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._line.__exit__(*error)
+
+    def show(self, num_updates: int, metrics: dict[str, float]) -> None:
+        self._line.show(num_updates, progress_text(self._config, num_updates, metrics, self._rate(num_updates)))
+
+    def _rate(self, num_updates: int) -> float:
+        """Environment steps per second since the last row; NaN for the first one, which includes compilation."""
+        now = (time.perf_counter(), num_updates)
+        before, self._last = self._last, now
+        if before is None:
+            return float("nan")
+        return (now[1] - before[1]) * self._config.steps_per_update / (now[0] - before[0])
+
+
+def progress_text(config: Config, num_updates: int, metrics: dict[str, float], rate: float) -> str:
+    steps = num_updates * config.steps_per_update / 1e6
+    total = config.num_updates * config.steps_per_update / 1e6
+    parts = [f"{steps:.2f}/{total:.2f} M steps", f"{rate:,.0f} steps/s" if np.isfinite(rate) else "… steps/s"]
+    shown = {"trackers": "trackers {:.2f}", "achievements": "achievements {:.2f}"}
+    if on_host(config.env) or config.env.startswith("gymnax/"):
+        digits = 0 if abs(metrics.get("return", 0.0)) >= 100 else 2
+        shown = {"return": f"return {{:,.{digits}f}}", "rooms_found": "{:.0f} rooms"}
+    parts += [text.format(metrics[name]) for name, text in shown.items() if np.isfinite(metrics.get(name, np.nan))]
+    parts.append(f"noise dwell {metrics['noise_dwell']:.2f}")
+    return "  ".join(parts)
+
+
+def describe(run: Run | Elsewhere) -> str:
+    """What the run reached: means over the last quarter of training."""
+    if isinstance(run, Elsewhere):
+        return ""
+    rows = list(read_metrics(run.directory / "metrics.csv"))
+    last = last_quarter(rows)
+    parts = [f"{rows[-1]['env_steps'] / 1e6:.2f} M steps in {rows[-1]['seconds'] / 60:.1f} min; over the last quarter:"]
+    means = {name: mean_of_known([row[name] for row in last]) for name in last[0]}
+    means |= score(means)  # of all these episodes: of few at a time it comes out too low
+    parts += [f"{title} {means[name]:.2f}" for name, title in REACHED.items() if np.isfinite(means.get(name, np.nan))]
+    return "  ".join(parts)
+
+
+def mean_of_known(values: list[float]) -> float:
+    known = [value for value in values if np.isfinite(value)]
+    return float(np.mean(known)) if known else float("nan")

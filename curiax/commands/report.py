@@ -1,0 +1,33 @@
+"""`curiax report`: a page, a figure and tables."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+from rich.console import Console
+
+from curiax.commands.parsing import parse, use_compilation_cache
+
+
+@dataclass(frozen=True)
+class ReportCommand:
+    """Write a page, a figure and tables of a study, of several runs, or of one. They may be training."""
+
+    directory: Annotated[Path, tyro.conf.Positional]
+    """of the study or the runs"""
+    out: Path | None = None
+    """where the report goes (default: DIRECTORY/report)"""
+    films: bool = True
+    """film a typical episode of each agent, which plays some with the newest policy"""
+
+
+def main(args: list[str], console: Console) -> int:
+    command = parse(ReportCommand, args, "report")
+    from curiax.report.write import write_report
+
+    use_compilation_cache()
+    out = command.out or command.directory / "report"
+    page = write_report(command.directory, out, command.films, lambda text: console.print(text, markup=False))
+    console.print(f"open {page}", markup=False)
+    return 0

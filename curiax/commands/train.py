@@ -1,0 +1,47 @@
+"""`curiax train`: the options of a run."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+from rich.console import Console
+
+from curiax.commands.parsing import parse, use_compilation_cache
+from curiax.config import Config, validate
+from curiax.config.presets import preset_for, preset_of
+from curiax.training.job import JobOptions, check_job
+
+
+@dataclass(frozen=True)
+class TrainCommand:
+    """Train an agent. On an existing run directory, go on with the run."""
+
+    config: Annotated[Config, tyro.conf.arg(name="")]
+    run_dir: Path | None = None
+    """where the run is kept (default: runs/ENV/CURIOSITY/SEED)"""
+    fresh: bool = False
+    """start over; an earlier run there is renamed, not deleted"""
+    job: Annotated[JobOptions, tyro.conf.arg(name="")] = JobOptions()  # noqa: RUF009 — frozen
+
+
+def main(args: list[str], console: Console) -> int:
+    command = parse_train(args)
+    config, job = validate(command.config), check_job(command.job)
+    from curiax import curiosity, envs
+    from curiax.commands.program import run_training
+    from curiax.training.distributed import joined
+
+    envs.check_name(config.env)
+    curiosity.resolve(config.curiosity)
+    use_compilation_cache()
+    with joined(job, config) as mesh:
+        return run_training(config, command.run_dir, command.fresh, console, mesh)
+
+
+def parse_train(args: list[str]) -> TrainCommand:
+    """Reads the options twice where the environment has presets of its own: its name may stand anywhere."""
+    default = preset_of(args)
+    command = parse(TrainCommand, args, "train", TrainCommand(default))
+    own = preset_for(command.config.preset, command.config.env)
+    return command if own == default else parse(TrainCommand, args, "train", TrainCommand(own))

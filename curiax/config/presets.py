@@ -1,0 +1,114 @@
+"""The presets of each family of environments: the one place where sizes depend on the family."""
+
+from dataclasses import replace
+
+from curiax.config import LAPTOP, PAPER, PRESETS, Config
+from curiax.errors import UserError, unknown_name
+
+# LAPTOP was tuned in the maze (docs/maze.md). All other families start from these sizes and learning rates.
+BASE = replace(
+    LAPTOP,
+    unroll=32,
+    learning_rate=1e-3,
+    log_every=25,
+    checkpoint_every=1000,
+    network=replace(LAPTOP.network, encoder_gain=1.0),
+    world=replace(LAPTOP.world, hidden=(128, 128), half_life=0, reconstruction_weight=5.0),
+    vmpo=replace(LAPTOP.vmpo, target_period=10),
+)
+
+# One frame of 84×84 is 12×12 patches of 7×7 pixels, and two small units read these: with 4×4 the encoder alone took as
+# long as everything else. H = 8 as in the paper. There are 2,000 updates in all, and in the first hundreds errors fall
+# to a thousandth: statistics that remember a hundred updates would find nothing above their mean, and pay nothing.
+ATARI_LAPTOP = replace(
+    BASE,
+    env_steps=2_000_000,
+    learning_rate=3e-4,
+    log_every=5,
+    checkpoint_every=100,
+    network=replace(BASE.network, patch=7, channels=(16, 32), embedding=128, encoder_speed=1.0, belief=128),
+    world=replace(BASE.world, horizon=8),
+    bonus=replace(BASE.bonus, decay=0.9),
+)
+
+# Appendix C: as in the maze but for the horizon; 3 M learner steps.
+ATARI_PAPER = replace(
+    PAPER,
+    env_steps=3_000_000 * 32 * 128,
+    log_every=5,
+    network=replace(PAPER.network, patch=1, channels=(16, 32, 32), image_hidden=()),
+    world=replace(PAPER.world, horizon=8),
+)
+
+# Someone's own environment pays, rarely, and its steps are dear: two gradient steps from each batch, statistics that
+# remember the last success until the next, and a policy that follows all of a batch, success or not, by how much better
+# than expected it went, and hardly moves where nothing did (docs/gymnasium.md).
+GYM_LAPTOP = replace(
+    BASE,
+    reward="mixed",
+    env_steps=1_000_000,
+    batch_size=16,
+    passes=2,
+    log_every=10,
+    checkpoint_every=200,
+    learning_rate=1e-3,
+    network=replace(BASE.network, encoder_hidden=(64,), encoder_speed=1.0, patch=4, channels=(16, 32)),
+    bonus=replace(BASE.bonus, decay=0.999, intrinsic_weight=0.01),
+    vmpo=replace(
+        BASE.vmpo,
+        train_beliefs=True,
+        target_period=4,
+        top_fraction=1.0,
+        temperature=0.05,
+        temperature_memory=0.99,
+        control_variate=True,
+        epsilon_temperature=1.0,
+        alpha=0.1,
+        epsilon_alpha=0.02,
+        value_weight=0.25,
+        entropy_weight=0.004,
+        popart_step=0.003,
+    ),
+)
+
+# 1,345 numbers or 63×63 pixels in the classic game: one patch is one cell of its 9×9.
+CRAFTAX_LAPTOP = replace(
+    BASE,
+    env_steps=2_000_000,
+    log_every=10,
+    checkpoint_every=200,
+    network=replace(BASE.network, encoder_hidden=(256,), embedding=128, patch=7, channels=(16, 32)),
+)
+CRAFTAX_PAPER = replace(PAPER, network=replace(PAPER.network, patch=7))
+CELL = 10  # pixels a side in pictures of the larger game
+
+GYMNAX_LAPTOP = replace(BASE, env_steps=1_000_000, network=replace(BASE.network, encoder_hidden=(64,)))
+
+FAMILIES = {
+    "craftax": {"laptop": CRAFTAX_LAPTOP, "paper": CRAFTAX_PAPER},
+    "craftax/pixels": {
+        preset.preset: replace(preset, network=replace(preset.network, patch=CELL))
+        for preset in (CRAFTAX_LAPTOP, CRAFTAX_PAPER)
+    },
+    "gymnax": {"laptop": GYMNAX_LAPTOP, "paper": PAPER},
+    "atari": {"laptop": ATARI_LAPTOP, "paper": ATARI_PAPER},
+    "gym": {"laptop": GYM_LAPTOP, "paper": PAPER},
+    "dropin": {"laptop": BASE, "paper": PAPER},  # a curiosity in somebody else's loop
+}
+
+
+def preset_for(name: str, env: str) -> Config:
+    """The preset of that name for an environment; its other fields are as in the preset."""
+    return FAMILIES.get(env, FAMILIES.get(env.partition("/")[0], PRESETS))[name]
+
+
+def preset_of(args: list[str]) -> Config:
+    """The preset that a command line names. It decides the defaults, so it is read before everything else."""
+    for position, arg in enumerate(args):
+        name, equals, value = arg.partition("=")
+        if name == "--preset":
+            value = value if equals else (args[position + 1] if position + 1 < len(args) else "")
+            if value not in PRESETS:
+                raise UserError(unknown_name("--preset", value, PRESETS))
+            return PRESETS[value]
+    return PRESETS["laptop"]

@@ -1,0 +1,1 @@
+"""How a transition is scored."""

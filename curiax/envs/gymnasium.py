@@ -1,0 +1,238 @@
+"""Any Gymnasium environment, stepped on the host.
+
+Gymnasium's vector environments reset in one of three modes. A stream holds the final observation of an episode, and at
+the next step the first one of the next. NEXT_STEP is that already. In the other two a finished environment is reset at
+once and steps on with the rest: that step is thrown away, and the environment reset once more, alone.
+"""
+
+import functools
+import importlib
+from dataclasses import replace
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.vector import AutoresetMode, VectorEnv
+from jaxtyping import Bool, Float, Shaped
+
+from curiax.config import GymOptions, keywords
+from curiax.envs.base import HostEnvironment, HostStep
+from curiax.envs.gymnasium_observations import Reading, pick, picked, read, read_space
+from curiax.envs.spaces import Actions, from_unit, read_action_space
+from curiax.errors import UserError, first_line, unknown_name
+from curiax.types import EnvSpec
+
+# Who registers the names that begin so. Of others the module can be given, as in MODULE:ID.
+REGISTERED_BY = {
+    "MiniGrid-": "minigrid",
+    "BabyAI-": "minigrid",
+    "ALE/": "ale_py",
+    "NetHack": "nle",
+    "curiax/": "curiax.gym",
+}
+KINDS = {"MiniGrid-": 11, "BabyAI-": 11}  # objects, colours and states are numbers below this
+NO_LIMIT = 2**31 - 1
+
+
+def make(name: str, batch_size: int, options: GymOptions, seed: int) -> HostEnvironment:
+    """B environments of that name, each with a seed of its own."""
+    reading, actions = spaces_of(name, options)
+    pool = make_pool(name, batch_size, options, reading)
+    streams = Streams(pool, reading, actions, seed)
+    return HostEnvironment(spec_of(name, options), streams.reset, streams.step, pool.close)
+
+
+def spec_of(name: str, options: GymOptions) -> EnvSpec:
+    reading, actions = spaces_of(name, options)
+    return EnvSpec(
+        name=f"gym/{name}",
+        observation_shape=reading.shape,
+        num_actions=actions.width,
+        time_limit=keywords(options).get("max_episode_steps", find(name).max_episode_steps) or NO_LIMIT,
+        observation_scale=reading.scale,
+        action_parts=actions.parts,
+    )
+
+
+@functools.cache
+def spaces_of(name: str, options: GymOptions) -> tuple[Reading, Actions]:
+    """What only an environment can tell: one is made, and closed."""
+    env = make_pool(
+        name, 1, replace(options, vectorization="sync") if options.vectorization == "async" else options, None
+    )
+    env.close()
+    kinds = options.kinds or next((kinds for start, kinds in KINDS.items() if name.startswith(start)), 0)
+    try:
+        reading, actions = read_space(env.single_observation_space, kinds), read_action_space(env.single_action_space)
+    except UserError as error:
+        raise UserError(f"gym/{name}: {error}") from None
+    if actions.parts:
+        raise UserError(f"gym/{name}: actions are {env.single_action_space}, expected Discrete or a Box of floats")
+    return reading, actions
+
+
+def can_sync(name: str) -> bool:
+    return find(name).entry_point is not None
+
+
+def find(name: str) -> Any:
+    """Gymnasium's entry of that name, or a line with the nearest one."""
+    module, _, plain = name.rpartition(":")
+    module = module or next((module for start, module in REGISTERED_BY.items() if name.startswith(start)), "")
+    try:
+        if module:
+            importlib.import_module(module)
+    except ImportError as error:
+        raise UserError(f"gym/{name}: {module} is not here ({first_line(error)})") from None
+    if plain not in gymnasium.registry:
+        known = sorted(gymnasium.registry)
+        listed = [f"{len(known)} names", "more by MODULE:ID, where a module of yours registers them"]
+        raise UserError(unknown_name("environment", f"gym/{name}", [f"gym/{one}" for one in known], listed))
+    return gymnasium.registry[plain]
+
+
+def make_pool(name: str, batch_size: int, options: GymOptions, reading: Reading | None) -> VectorEnv:
+    """A vector environment. Each of its members gives of its observations what is taken of them, where `reading` says
+    what; not so an environment's own vector form, which has no members."""
+    if own_form(name, options):
+        return build(name, batch_size, options, {"vectorization_mode": "vector_entry_point"})
+    run_async = options.vectorization == "async"
+    vector: dict[str, Any] = {"autoreset_mode": AutoresetMode[options.autoreset.replace("-", "_").upper()]}
+    how = {
+        "vectorization_mode": "async" if run_async else "sync",
+        "vector_kwargs": vector | ({"context": "forkserver"} if run_async else {}),  # JAX must not be forked
+        "wrappers": [] if reading is None else [functools.partial(Picked, reading=reading)],
+        "disable_env_checker": True,  # what it checks at the first steps is checked at all of them
+    }
+    return build(name, batch_size, options, how)
+
+
+@functools.cache
+def own_form(name: str, options: GymOptions) -> bool:
+    """Is the environment's own vector form taken? Where nothing else is asked for, and it is the same environment: of
+    ALE's games the vector form gives other pictures."""
+    if not can_sync(name):
+        return True
+    asked = (options.vectorization, options.autoreset) != ("auto", "next-step")
+    if asked or find(name).vector_entry_point is None:
+        return False
+    forms = [build(name, 1, options, {"vectorization_mode": mode}) for mode in ("vector_entry_point", "sync")]
+    for form in forms:
+        form.close()
+    own, sync = ((form.single_observation_space, form.single_action_space) for form in forms)
+    return own == sync
+
+
+def build(name: str, batch_size: int, options: GymOptions, how: dict[str, Any]) -> VectorEnv:
+    try:
+        return gymnasium.make_vec(name.rpartition(":")[2], batch_size, **how, **keywords(options))
+    except Exception as error:  # whatever an environment raises
+        reason = f"{type(error).__name__}: {first_line(error)}"
+        raise UserError(f"gym/{name}: cannot be made ({reason})") from error
+
+
+class Picked(gymnasium.ObservationWrapper):
+    """What is taken of the observations, and nothing else."""
+
+    def __init__(self, env: gymnasium.Env, reading: Reading):
+        super().__init__(env)
+        self._reading = reading
+        self.observation_space = picked(reading, env.observation_space)[1]
+
+    def observation(self, observation: Any) -> Any:
+        return pick(self._reading, observation)
+
+
+class Streams:
+    """B environments and what must be remembered of their episodes."""
+
+    def __init__(self, pool: VectorEnv, reading: Reading, actions: Actions, seed: int):
+        self._pool, self._actions, self._seed = pool, actions, seed
+        self._mode = pool.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
+        self._native = not isinstance(pool, gymnasium.vector.SyncVectorEnv | gymnasium.vector.AsyncVectorEnv)
+        self._reading = reading if self._native else picked(reading, pool.single_observation_space)[0]
+        self._returns = np.zeros(pool.num_envs, np.float32)
+        self._length = np.zeros(pool.num_envs, np.float32)
+        self._last = np.zeros(pool.num_envs, bool)
+
+    def reset(self) -> HostStep:
+        seeds = (np.random.SeedSequence(self._seed).generate_state(self._pool.num_envs) >> 1).tolist()
+        obs, _ = self._pool.reset(seed=seeds[0] if self._native else seeds)
+        nothing = np.zeros(self._pool.num_envs, np.float32)
+        return self._answer(self._read(obs), ~nothing.astype(bool), nothing, nothing > 0, nothing > 0, nothing > 0)
+
+    def step(self, action: Shaped[np.ndarray, "B *action"]) -> HostStep:
+        first = self._last
+        obs, reward, terminated, truncated, info = self._pool.step(self._played(action))
+        terminated, truncated = np.asarray(terminated, bool), np.asarray(truncated, bool)
+        obs, noise = self._read(obs), flag("noise", info, len(first))
+        if self._mode != AutoresetMode.NEXT_STEP:
+            obs, noise = self._reset_late(obs, noise, first, (terminated | truncated) & ~first, info)
+        return self._answer(obs, first, reward, terminated, truncated, noise)
+
+    def _played(self, action: Shaped[np.ndarray, "B *action"]) -> np.ndarray:
+        """As the environments want it."""
+        if self._actions.parts is None:
+            return action + self._actions.start[0]
+        space = self._pool.single_action_space
+        return from_unit(self._actions, action).reshape(-1, *self._actions.shape).astype(space.dtype)
+
+    def _read(self, obs: Any) -> np.ndarray:
+        """A batch, in arrays of its own."""
+        return require_finite("observation", read(self._reading, obs, (self._pool.num_envs,)))
+
+    def _reset_late(
+        self,
+        obs: Shaped[np.ndarray, "B *obs"],
+        noise: Bool[np.ndarray, " B"],
+        first: Bool[np.ndarray, " B"],
+        ended: Bool[np.ndarray, " B"],
+        info: dict[str, Any],
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Of the other two modes: final observations where an episode ended, and now the reset of who should wait."""
+        again = first
+        if self._mode == AutoresetMode.DISABLED:
+            again = first | ended  # who ended must be reset before the next step, and again after it
+        seen = obs.copy()
+        if self._mode == AutoresetMode.SAME_STEP and ended.any():
+            noise = np.where(ended, flag("noise", info.get("final_info", {}), len(ended)), noise)
+            for stream in np.flatnonzero(ended):
+                seen[stream] = require_finite("observation", read(self._reading, info["final_obs"][stream]))
+        if again.any():
+            fresh = self._read(self._pool.reset(options={"reset_mask": again})[0])
+            if not np.array_equal(fresh[~again], obs[~again]):
+                raise ValueError("its vector form does not reset those alone that options['reset_mask'] names")
+            seen[first] = fresh[first]
+        return seen, noise
+
+    def _answer(
+        self,
+        obs: Shaped[np.ndarray, "B *obs"],
+        first: Bool[np.ndarray, " B"],
+        reward: Any,
+        terminated: Bool[np.ndarray, " B"],
+        truncated: Bool[np.ndarray, " B"],
+        noise: Bool[np.ndarray, " B"],
+    ) -> HostStep:
+        """What the vector environment says, as a stream says it: a step that resets means nothing else."""
+        reward = np.where(first, 0.0, require_finite("reward", np.asarray(reward, np.float32))).astype(np.float32)
+        terminated = terminated & ~first
+        last = terminated | (truncated & ~first)
+        self._last = last
+        self._returns = np.where(first, np.float32(0), self._returns + reward)
+        self._length = np.where(first, np.float32(0), self._length + 1)
+        episode = {"return": self._returns, "length": self._length}
+        return HostStep(obs, first, last, reward, terminated, {"noise": noise & ~first}, episode)
+
+
+def flag(name: str, info: dict[str, Any], batch_size: int) -> Bool[np.ndarray, " B"]:
+    """An entry of a vector environment's info; false where an environment has none."""
+    if name not in info:
+        return np.zeros(batch_size, bool)
+    return np.asarray(info[name]).astype(bool) & np.asarray(info.get(f"_{name}", True))
+
+
+def require_finite(name: str, x: Float[np.ndarray, "..."] | np.ndarray) -> np.ndarray:
+    if x.dtype.kind == "f" and not np.isfinite(x).all():
+        raise ValueError(f"its {name} holds {x[~np.isfinite(x)][0]}, which is no finite number")
+    return x

@@ -1,0 +1,41 @@
+"""The maze: its world in JAX, its twin on the Pycolab engine, its Gymnasium form, and a way to walk it."""
+
+from curiax.envs.maze.world import (
+    ACTIONS,
+    DOORWAYS,
+    LAYERS,
+    MAP,
+    MOVES,
+    NOISE_PROBABILITY,
+    SETTINGS,
+    TIME_LIMIT,
+    VIEW,
+    Layout,
+    MazeState,
+    Noise,
+    Setting,
+    draw,
+    make,
+    observe,
+    parse,
+)
+
+__all__ = [
+    "ACTIONS",
+    "DOORWAYS",
+    "LAYERS",
+    "MAP",
+    "MOVES",
+    "NOISE_PROBABILITY",
+    "SETTINGS",
+    "TIME_LIMIT",
+    "VIEW",
+    "Layout",
+    "MazeState",
+    "Noise",
+    "Setting",
+    "draw",
+    "make",
+    "observe",
+    "parse",
+]

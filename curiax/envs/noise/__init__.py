@@ -1,0 +1,1 @@
+"""Noise: the equations, and wrappers that put them around any environment."""

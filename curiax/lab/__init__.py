@@ -1,0 +1,1 @@
+"""What is measured: where noise is, what hindsight vectors hold, whether the theorems hold."""

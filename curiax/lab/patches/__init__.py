@@ -1,0 +1,1 @@
+"""What hindsight vectors hold of an Atari game with a noisy strip."""

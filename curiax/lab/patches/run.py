@@ -1,0 +1,180 @@
+"""`curiax study patches`: records a game, learns the world model and the functions, writes table and picture."""
+
+import dataclasses
+import json
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float, Int
+from rich.console import Console
+from rich.table import Table
+
+from curiax.config import Config, to_dict, validate
+from curiax.envs import atari
+from curiax.errors import UserError
+from curiax.lab.patches.functions import Row, batches, fit_readouts, make_rows, outputs, tell_all
+from curiax.lab.patches.world import CONFIG, NUM_FRAMES, STRIP, Amount, Recording, learn, record, split, start, views
+from curiax.studies.base import option
+from curiax.training.run.directory import differences
+from curiax.training.run.files import write_atomically
+
+CHUNK = 100  # updates that run as one compiled program
+NUM_DRAWN = 4  # transitions in the picture
+# What the study reads of a config, besides noise and method, which are its own. Of one time step all is contrasted, so
+# shares of steps change nothing; nor does a preset, whose values CONFIG has already.
+READ = {
+    "": ("env", "seed", "batch_size", "learning_rate"),
+    "network.": ("encoder_hidden", "embedding", "action_embedding"),
+    "world.": (
+        "hidden",
+        "layer_norm",
+        "latent",
+        "noise",
+        "reconstruction_weight",
+        "invariance_weight",
+        "temperature",
+        "critic",
+    ),
+    "atari.": ("sticky", "noops", "frame_limit", "full_actions"),
+}
+
+
+class Result(NamedTuple):
+    rows: list[Row]
+    before: np.ndarray  # o_t, held out
+    target: np.ndarray  # o_{t+1}
+    guesses: np.ndarray  # functions first
+    actions: Int[np.ndarray, " n"]
+    measured: dict[str, float]
+
+
+def check(config: Config, only: Sequence[str], seeds: Sequence[int] | None, jobs: int | None) -> Config:
+    """Before anything is recorded."""
+    game = config.env.removeprefix("atari/")
+    if only or jobs is not None:
+        raise UserError("--only and --jobs: the study patches is one run in one process")
+    if seeds is not None and len(seeds) != 1:
+        raise UserError("--seeds: the study patches is one run; give one seed")
+    if game == config.env:
+        raise UserError(f"{config.env}: the study patches is of a game of Atari, such as atari/montezuma_revenge")
+    if config.atari.noise != "patches" or config.curiosity != CONFIG.curiosity:
+        raise UserError(f"noise and method are the study's: patches, {CONFIG.curiosity}")
+    refuse_what_is_not_read(config)
+    atari.load(game)
+    return config if seeds is None else validate(dataclasses.replace(config, seed=seeds[0]))
+
+
+def refuse_what_is_not_read(config: Config) -> None:
+    """What is asked for and would change nothing."""
+    read = [group + name for group, names in READ.items() for name in names]
+    for name, (_, value) in differences(to_dict(CONFIG), to_dict(config)).items():
+        if name not in read:
+            raise UserError(
+                f"{option(name, value)[0]}: the study patches does not read it; what can be set: {settable()}"
+            )
+
+
+def settable() -> str:
+    """`the game, --seed, …, --network.{encoder-hidden,…}, …`."""
+    _, *alone = READ[""]
+    groups = [f"{group}{{{','.join(names)}}}" for group, names in READ.items() if group]
+    return ", ".join(["the game", *(f"--{name}".replace("_", "-") for name in (*alone, *groups))])
+
+
+def refuse_too_few(config: Config, num_transitions: int) -> None:
+    """Errors are measured in batches of the size that was trained with."""
+    if config.batch_size > num_transitions:
+        raise UserError(f"--batch-size {config.batch_size}: no more than {num_transitions:,} transitions are held out")
+
+
+def study(config: Config, amount: Amount, recording: Recording, say: Callable[[str], None]) -> Result:
+    """World model first; then, with z as it is, the functions trained afresh; then errors on held-out episodes."""
+    num_actions = atari.spec_of(config.env.removeprefix("atari/"), config.atari).num_actions
+    known, held_out = split(recording, amount.held_out)
+    refuse_too_few(config, len(held_out))
+    seen = views(recording, known)
+    key_learn, key_known, key_fit, key_held_out = jax.random.split(jax.random.key(config.seed), 4)
+    state = start(config, num_actions, seen.mean.shape[0], amount.updates)
+    generator, metrics = np.random.default_rng(config.seed), {}
+    for done in range(0, amount.updates, CHUNK):
+        rows = generator.choice(known, (min(CHUNK, amount.updates - done), config.batch_size))
+        key = jax.random.fold_in(key_learn, done)
+        state, metrics = learn(config, amount.updates, seen, state, jnp.array(rows), key)
+        say(f"{done + len(rows):>6} updates  " + "  ".join(f"{k} {float(v.mean()):.4f}" for k, v in metrics.items()))
+
+    order = batches(generator.permutation(known), config.batch_size)
+    told = tell_all(config, state.params, seen, order, key_known)
+    readouts = fit_readouts(config, num_actions, amount.readout_updates, seen, order.reshape(-1), told.z, key_fit)
+    order = batches(generator.permutation(held_out), config.batch_size)
+    guesses, target = outputs(config, num_actions, state, readouts, seen, order, key_held_out)
+    rows = np.asarray(order).ravel()
+    measured = {"contrastive_value": float(metrics["contrastive_value"].mean()), "held_out_transitions": len(rows)}
+    return make_result(recording, rows, np.asarray(guesses), np.asarray(target), np.asarray(seen.mean), measured)
+
+
+def make_result(
+    recording: Recording,
+    rows: Int[np.ndarray, " n"],
+    guesses: Float[np.ndarray, "functions n p"],
+    target: Float[np.ndarray, "n p"],
+    mean: Float[np.ndarray, " p"],
+    measured: dict[str, float],
+) -> Result:
+    """The table, and beside it two guesses that nobody has to learn: the last frame, and the mean of all frames."""
+    shape = recording.frames.shape[1:]
+    before, target = recording.frames[rows], target.reshape(-1, *shape)
+    guesses = guesses.reshape(-1, *target.shape)
+    for name, guess in (("last_frame", before.astype(np.float32)), ("mean_frame", mean.reshape(1, *shape))):
+        squares = np.square(guess - target)
+        measured |= {f"{name}_strip_error": float(squares[:, -STRIP:].mean())}
+        measured |= {f"{name}_rest_error": float(squares[:, :-STRIP].mean())}
+    return Result(make_rows(guesses, target, STRIP), before, target, guesses, recording.action[rows], measured)
+
+
+def run(config: Config, amount: Amount, directory: Path, dry_run: bool, console: Console) -> int:
+    refuse_too_few(config, amount.held_out * (amount.steps - NUM_FRAMES))  # as many as there can be
+    say = lambda text: console.print(text, highlight=False, markup=False)  # noqa: E731
+    say(f"{config.env}: {amount.steps:,} steps of {amount.emulators} emulators, {amount.held_out} of them held out;")
+    say(f"{amount.updates:,} updates on states of {NUM_FRAMES} frames, kept in {directory}")
+    if dry_run:
+        return 0
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"--out {directory}: cannot be written: {error.strerror}") from None
+    began, used = time.monotonic(), time.process_time()
+    recording = record(config, amount)
+    say(f"recorded after {time.monotonic() - began:.0f} s")
+    result = study(config, amount, recording, say)
+    seconds = {"wall_seconds": time.monotonic() - began, "cpu_seconds": time.process_time() - used}
+    write(directory, config, amount, result, seconds)
+    show(console, result.rows)
+    say(f"open {directory / 'patches.png'}")
+    return 0
+
+
+def write(directory: Path, config: Config, amount: Amount, result: Result, seconds: dict[str, float]) -> None:
+    from curiax.lab.patches.figure import draw
+
+    lines = [
+        ",".join(Row._fields),
+        *(f"{row.function},{row.strip_error:.4f},{row.rest_error:.4f}" for row in result.rows),
+    ]
+    write_atomically(directory / "table.csv", "\n".join(lines) + "\n")
+    settings = {"config": to_dict(config), "amount": amount._asdict(), "measured": result.measured | seconds}
+    write_atomically(directory / "settings.json", json.dumps(settings, indent=1) + "\n")
+    drawn = np.linspace(0, len(result.target) - 1, NUM_DRAWN).astype(int)  # they are in random order
+    before, target, guesses = result.before[drawn], result.target[drawn], result.guesses[:, drawn]
+    draw(directory / "patches.png", before, target, guesses, result.actions[drawn].tolist())
+
+
+def show(console: Console, rows: list[Row]) -> None:
+    table = Table("function", "error in the strip", "error in the rest")
+    for row in rows:
+        table.add_row(row.function, f"{row.strip_error:.1f}", f"{row.rest_error:.1f}")
+    console.print(table)

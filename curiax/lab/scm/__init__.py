@@ -1,0 +1,1 @@
+"""Table 1 measured in a world whose noise is known."""

@@ -1,0 +1,122 @@
+"""What a hindsight vector holds, by probes trained afresh: how much of (x, a) leaks into it, how much of u it tells."""
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
+
+from curiax.agent.networks import MLP, concatenate
+from curiax.config import Config
+from curiax.curiosity import resolve
+from curiax.curiosity.base import Represented
+from curiax.curiosity.measures.critic import contrastive_value, energies, make_critic
+from curiax.curiosity.measures.hindsight import generate
+from curiax.curiosity.measures.predict import open_loop
+from curiax.curiosity.representations import REPRESENTATIONS
+from curiax.lab.scm.stream import State, classes, experience_of
+from curiax.types import EnvSpec, Params, Trajectory
+
+HIDDEN = (64, 64)
+NUM_STEPS, BATCH, RATE = 1500, 128, 1e-3  # of a probe's training
+
+
+class Seen(NamedTuple):
+    """Transitions and their hindsight vectors, in one long row."""
+
+    z: Float[Array, "N Z"]
+    context: Float[Array, "N C"]  # x and a, as the world has them
+    u: Float[Array, "N U"]
+    noise: Bool[Array, " N"]  # only u is new
+    valid: Bool[Array, " N"]
+
+
+def hindsight_vector(
+    config: Config, params: Params, represented: Represented, valid: Bool[Array, "T B"], key: PRNGKeyArray
+) -> Float[Array, "T B Z"]:
+    """z_{t,1}, as the measure *hindsight* makes it."""
+    loop = open_loop(params["core"], represented, valid, horizon=1)
+    return generate(params["generator"], config.world.noise, loop, key)[0]
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def look(config: Config, spec: EnvSpec, state: State, trajectories: Trajectory) -> Seen:
+    """Hindsight vectors of fresh experience; nothing is trained."""
+    representation = REPRESENTATIONS[resolve(config.curiosity).split("+")[0]](config, spec)
+
+    def step(carry: tuple[Array, PRNGKeyArray], trajectory: Trajectory) -> tuple[tuple[Array, PRNGKeyArray], Seen]:
+        belief, key = carry
+        key, key_noise = jax.random.split(key)
+        experience = experience_of(state.params, belief, trajectory)
+        params = state.params.curiosity
+        represented = representation.represent(params[0], state.targets, experience)
+        z = hindsight_vector(config, params[1], represented, experience.valid, key_noise)
+        action = jax.nn.one_hot(trajectory.action, spec.num_actions)
+        context = concatenate(trajectory.obs[:-1], action)
+        seen = Seen(z, context, trajectory.info["u"], classes(trajectory)[1], trajectory.valid)
+        return (experience.belief[-2], key), seen
+
+    _, seen = jax.lax.scan(step, (state.belief, state.key), trajectories)
+    return jax.tree.map(lambda x: x.reshape(-1, *x.shape[3:]), seen)
+
+
+def standardised(z: Float[Array, "N Z"]) -> Float[Array, "N Z"]:
+    centred = z - jnp.broadcast_to(jnp.mean(z, axis=0), z.shape)
+    return centred / jnp.broadcast_to(jnp.std(centred, axis=0) + 1e-6, z.shape)
+
+
+@jax.jit
+def leak_nats(seen: Seen, key: PRNGKeyArray) -> Float[Array, ""]:
+    """Information of (x, a) and z: InfoNCE of a critic trained on one half and asked about the other, at least 0."""
+    key_critic, key_train = jax.random.split(key)
+    z, half = standardised(seen.z), seen.z.shape[0] // 2
+    critic = make_critic("separable", seen.context.shape[-1], z.shape[-1], (*HIDDEN, HIDDEN[-1]), key_critic)
+
+    def value(critic: Params, rows: Array) -> Float[Array, " K"]:
+        return contrastive_value(energies(critic, seen.context[rows], z[rows]), seen.valid[rows], 1.0)
+
+    def loss(critic: Params, rows: Array) -> Float[Array, ""]:
+        return -jnp.mean(value(critic, rows), where=seen.valid[rows])
+
+    critic = fit(critic, loss, half, key_train)
+    held_out = jnp.arange(half, half + half // BATCH * BATCH).reshape(-1, BATCH)
+    values = jax.lax.map(lambda rows: value(critic, rows), held_out)
+    return jnp.maximum(jnp.mean(values, where=seen.valid[held_out]), 0.0)
+
+
+@jax.jit
+def noise_in_z(seen: Seen, key: PRNGKeyArray) -> Float[Array, ""]:
+    """R² of u from (z, x, a) where only u is new, by a regression trained on one half and asked about the other."""
+    key_probe, key_train = jax.random.split(key)
+    inputs, half = concatenate(standardised(seen.z), seen.context), seen.z.shape[0] // 2
+    probe = MLP(inputs.shape[-1], HIDDEN, seen.u.shape[-1], key_probe)
+
+    def loss(probe: MLP, rows: Array) -> Float[Array, ""]:
+        error = jnp.mean(jnp.square(probe(inputs[rows]) - seen.u[rows]), axis=-1)
+        return jnp.sum(jnp.where(seen.noise[rows], error, 0.0)) / jnp.maximum(
+            jnp.sum(seen.noise[rows].astype(error.dtype)), 1.0
+        )
+
+    probe = fit(probe, loss, half, key_train)
+    where = seen.noise[half:, None]
+    mean = jnp.mean(seen.u[half:], axis=0, where=where)
+    left = jnp.sum(jnp.square(probe(inputs[half:]) - seen.u[half:]), where=where)
+    return 1 - left / jnp.sum(jnp.square(seen.u[half:] - jnp.broadcast_to(mean, seen.u[half:].shape)), where=where)
+
+
+def fit(probe: Params, loss: Any, num_rows: int, key: PRNGKeyArray) -> Params:
+    """Adam on random rows among the first `num_rows`."""
+    optimizer = optax.adam(RATE)
+
+    def step(carry: tuple[Params, Any], rows: Array) -> tuple[tuple[Params, Any], None]:
+        probe, state = carry
+        grads = jax.grad(loss)(probe, rows)
+        with jax.numpy_dtype_promotion("standard"):  # optax relies on it
+            updates, state = optimizer.update(grads, state)
+        return (optax.apply_updates(probe, updates), state), None
+
+    rows = jax.random.randint(key, (NUM_STEPS, BATCH), 0, num_rows)
+    (probe, _), _ = jax.lax.scan(step, (probe, optimizer.init(probe)), rows)
+    return probe

@@ -1,0 +1,162 @@
+"""From what was paid at every update to the table: which methods can tell noise from novelty."""
+
+import csv
+import io
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+from rich.console import Console
+from rich.table import Table
+
+from curiax.curiosity import resolve
+from curiax.envs.scm import KINDS
+from curiax.lab.scm.stream import CHUNK, CLASSES, NUM_DARK
+from curiax.training.run.directory import number
+from curiax.training.run.files import write_atomically
+
+METHODS = (
+    *("ae", "icm", "emi", "rnd", "dora", "ama", "byol-explore", "random+predict", "pixel+predict"),
+    *("byol-hindsight", "ae+hindsight", "icm+hindsight", "emi+hindsight", "random+hindsight", "pixel+hindsight"),
+)
+PREDICTORS = {"byol": "byol-explore", "icm": "icm", "ae": "ae"}  # the measure `predict` by the name it has in Table 1
+ORDINARY, NOISE, NOVELTY = range(len(CLASSES))
+LIT = CHUNK * NUM_DARK  # the update from which on the lamps are lit
+FIRST, LAST, SMOOTH = 20, 100, 10  # updates: the first ones, the last ones, a moving mean
+
+
+class Measured(NamedTuple):
+    """One run."""
+
+    total: Float[ndarray, "updates classes"]  # errors paid
+    count: Float[ndarray, "updates classes"]  # transitions
+    leak_nats: float
+    noise_in_z: float
+
+
+class Row(NamedTuple):
+    """A row of table.csv."""
+
+    method: str
+    kind: str
+    seed: int
+    noise_reward_ratio: float
+    novelty_reward_ratio: float
+    leak_nats: float  # NaN where there is no z
+    noise_in_z: float
+
+
+class Errors(NamedTuple):
+    """A row of errors.csv: means, in the method's own units."""
+
+    method: str
+    kind: str
+    seed: int
+    start: float  # on everything, at the first updates
+    ordinary: float  # at the end of the dark
+    noise: float  # likewise
+    novelty: float  # before it is learned
+    updates: int  # how many that were
+    ordinary_end: float
+    noise_end: float
+    novelty_end: float
+
+
+Found = Mapping[tuple[str, str, int], Measured]  # kind, method, seed
+
+
+def reference_of(method: str) -> str | None:
+    """The prediction error of the same representation; None for RND, DORA and EMI, whose rewards are in units of
+    their own."""
+    representation, _, measure = resolve(method).partition("+")
+    if not measure:
+        return None
+    return PREDICTORS.get(representation, f"{representation}+predict")
+
+
+def mean(measured: Measured, classes: int | slice, begin: int, end: int) -> float:
+    """Per transition, over updates begin … end − 1."""
+    return float(measured.total[begin:end, classes].sum() / max(measured.count[begin:end, classes].sum(), 1.0))
+
+
+def num_unlearned(reference: Measured) -> int:
+    """Updates, from the lighting of the lamps, until the error on them is half of what it was at first."""
+    total, count = reference.total[LIT:, NOVELTY], reference.count[LIT:, NOVELTY]
+    window = np.ones(SMOOTH)
+    moving = np.convolve(total, window, "valid") / np.maximum(np.convolve(count, window, "valid"), 1.0)
+    below = np.flatnonzero(moving < moving[0] / 2)
+    return int(below[0]) if len(below) else len(total)
+
+
+def make_row(method: str, kind: str, seed: int, measured: Measured, reference: Measured | None) -> Row:
+    """Both ratios are to the prediction error of the same representation on the same transitions; RND's, DORA's
+    and EMI's are to their own reward for everything at the very beginning."""
+    end, unlearned = len(measured.total), num_unlearned(reference or measured)
+    noise, novelty = mean(measured, NOISE, end - LAST, end), mean(measured, NOVELTY, LIT, LIT + unlearned)
+    if reference is None:
+        new = mean(measured, slice(None), 0, FIRST)
+        return Row(method, kind, seed, noise / new, novelty / new, math.nan, math.nan)
+    return Row(
+        *(method, kind, seed),
+        noise_reward_ratio=noise / mean(reference, NOISE, end - LAST, end),
+        novelty_reward_ratio=novelty / mean(reference, NOVELTY, LIT, LIT + unlearned),
+        leak_nats=measured.leak_nats,
+        noise_in_z=measured.noise_in_z,
+    )
+
+
+def make_errors(method: str, kind: str, seed: int, measured: Measured, reference: Measured | None) -> Errors:
+    end, unlearned = len(measured.total), num_unlearned(reference or measured)
+    return Errors(
+        *(method, kind, seed),
+        start=mean(measured, slice(None), 0, FIRST),
+        ordinary=mean(measured, ORDINARY, LIT - LAST, LIT),
+        noise=mean(measured, NOISE, LIT - LAST, LIT),
+        novelty=mean(measured, NOVELTY, LIT, LIT + unlearned),
+        updates=unlearned,
+        ordinary_end=mean(measured, ORDINARY, end - LAST, end),
+        noise_end=mean(measured, NOISE, end - LAST, end),
+        novelty_end=mean(measured, NOVELTY, end - LAST, end),
+    )
+
+
+def complete(found: Found) -> list[tuple[str, str, int, Measured, Measured | None]]:
+    """Runs whose reference is there too, in the order of the table."""
+    runs = []
+    for method in METHODS:
+        for kind in KINDS:
+            for seed in sorted({seed for _, _, seed in found}):
+                reference = reference_of(method)
+                if (kind, method, seed) in found and (reference is None or (kind, reference, seed) in found):
+                    beside = None if reference is None else found[kind, reference, seed]
+                    runs.append((method, kind, seed, found[kind, method, seed], beside))
+    return runs
+
+
+def write_csv(path: Path, rows: Sequence[Row] | Sequence[Errors], fields: tuple[str, ...]) -> None:
+    text = io.StringIO()
+    table = csv.writer(text, lineterminator="\n")
+    table.writerow(fields)
+    for row in rows:
+        table.writerow([cell(value) for value in row])
+    write_atomically(path, text.getvalue())
+
+
+def cell(value: str | int | float) -> str:
+    if isinstance(value, str):
+        return value
+    return "" if math.isnan(value) else number(round(value, 5))
+
+
+def print_rows(console: Console, rows: Sequence[Row]) -> None:
+    """Means over seeds."""
+    table = Table("method", "noise", "noise reward", "novelty reward", "leak (nats)", "u in z (R²)")
+    for method, kind in dict.fromkeys((row.method, row.kind) for row in rows):
+        some = [row for row in rows if (row.method, row.kind) == (method, kind)]
+        values = [np.mean([getattr(row, field) for row in some]) for field in Row._fields[3:]]
+        table.add_row(method, kind, *("" if np.isnan(value) else f"{value:.3f}" for value in values))
+    console.print(table)

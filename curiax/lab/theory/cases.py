@@ -1,0 +1,51 @@
+"""Random worlds with what the claims say "any" about: critics, distributions, coefficients."""
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from curiax.lab.theory import worlds
+from curiax.lab.theory.worlds import World
+
+SHAPES = ((2, 2, 2), (4, 3, 3), (6, 4, 4))  # pairs (x, a), outcomes, hindsight symbols
+CHUNK = 500  # worlds in memory at a time
+
+
+class Case(NamedTuple):
+    """Worlds of one shape."""
+
+    world: World  # scalar outcomes
+    world_3d: World  # outcomes in three dimensions
+    variational: Float[ndarray, "W S Z"]  # q(z|x,a)
+    critics: Float[ndarray, "W C S Z"]
+    offset: Float[ndarray, "W S"]  # c(x,a), which the contrastive loss does not see
+    scale: Float[ndarray, "W S"]  # λ
+
+
+def sample_case(rng: np.random.Generator, num_worlds: int, shape: tuple[int, int, int]) -> Case:
+    """Critics: two random ones, mild or extreme; one near the best; one that prefers what it should avoid."""
+    world = worlds.sample_worlds(rng, num_worlds, shape, dim=1)
+    best = worlds.pointwise_information(world)
+    noise = rng.standard_normal((3, *best.shape))
+    size = worlds.log_uniform(rng, 0.1, 30.0, (2, num_worlds, 1, 1))
+    return Case(
+        world=world,
+        world_3d=worlds.sample_worlds(rng, num_worlds, shape, dim=3),
+        variational=worlds.random_simplex(rng, num_worlds, best.shape[1:]),
+        critics=np.stack([*(size * noise[:2]), best + 0.1 * noise[2], -best], axis=1),
+        offset=rng.standard_normal(best.shape[:2]),
+        scale=worlds.log_uniform(rng, 1e-3, 1.0, best.shape[:2]),
+    )
+
+
+def sample_cases(num_worlds: int, seed: int) -> list[Case]:
+    """The worlds, shared out among the shapes."""
+    rng = np.random.default_rng(seed)
+    shares = [len(part) for part in np.array_split(np.arange(num_worlds), len(SHAPES))]
+    return [
+        sample_case(rng, min(CHUNK, share - start), shape)
+        for share, shape in zip(shares, SHAPES, strict=True)
+        for start in range(0, share, CHUNK)
+    ]

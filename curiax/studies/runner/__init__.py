@@ -1,0 +1,1 @@
+"""Trains the runs of a study, on this machine or on a Ray cluster."""

@@ -1,0 +1,180 @@
+"""The runs of a study on a Ray cluster: every run is a task of Ray's, with its resources.
+
+On its machine a task starts the process that the local launcher would, and says when it begins and how it ended. A run
+that is lost with its machine is begun again elsewhere and goes on from its checkpoint. All machines must see the
+study's directory under the same path.
+"""
+
+import contextlib
+import logging
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Generator, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from curiax.errors import UserError, first_line
+from curiax.studies.runner.launch import Child, State, Task, begin, ended, failed, one_thread, reason
+from curiax.studies.runner.options import Launcher
+
+CONNECT_SECONDS = 60.0  # for a cluster to answer
+WAIT_INTERVAL = 0.2  # seconds
+PASSED_ON = ("JAX_", "XLA_", "CURIAX_", "XDG_CACHE_HOME")  # what of the environment goes to the machines
+# Ray's own settings, read when it is imported; the user's own values stand.
+QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_DEDUP_LOGS_SKIP_REGEX": "."}
+LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}  # otherwise Ray trades 127.0.0.1 for an address of the network
+LOST = (-signal.SIGKILL, -signal.SIGTERM, 128 + signal.SIGTERM)  # how a process ends that its machine takes with it
+
+
+@contextlib.contextmanager
+def cluster(launcher: Launcher, num_jobs: int) -> Iterator["Cluster"]:
+    """The one that --address or RAY_ADDRESS name, or else one of this machine alone, which ends with the study."""
+    address = launcher.address or os.environ.get("RAY_ADDRESS") or "local"
+    handler = signal.getsignal(signal.SIGTERM)
+    ray = connect(address)
+    signal.signal(signal.SIGTERM, handler)  # Ray puts its own in its place
+    try:
+        yield Cluster(ray, launcher, num_jobs)
+    finally:
+        ray.shutdown()
+
+
+def connect(address: str) -> Any:
+    """Ray, connected; or a line that says what is missing, within a minute or so."""
+    host = address.rpartition(":")[0]
+    here = address == "local" or host in ("127.0.0.1", "localhost")
+    for name, value in (QUIET | (LOOPBACK if here else {})).items():
+        os.environ.setdefault(name, value)
+    try:
+        import ray
+    except ImportError:
+        raise UserError("--launcher ray: needs Ray, pip install 'curiax[ray]'") from None
+    if address != "local":
+        reach(address)
+    options: dict[str, Any] = {"include_dashboard": False} if address == "local" else {}
+    try:
+        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, **options)
+    except Exception as error:  # Ray has many words for a cluster that cannot be joined
+        raise UserError(f"--address {address}: cannot be joined ({first_line(error)})") from None
+    return ray
+
+
+def reach(address: str) -> None:
+    """Asks in a process that can be given up: within Ray itself an attempt to connect goes on for many minutes."""
+    host, _, port = address.rpartition(":")
+    command = [sys.executable, "-m", "ray.scripts.scripts", "health-check", "--address", address]
+    try:
+        if port.isdigit():  # a closed door is seen at once
+            socket.create_connection((host, int(port)), timeout=CONNECT_SECONDS / 4).close()
+        subprocess.run(command, capture_output=True, check=True, timeout=CONNECT_SECONDS)
+    except subprocess.TimeoutExpired:
+        raise UserError(f"--address {address}: no Ray cluster answered within {CONNECT_SECONDS:.0f} s") from None
+    except subprocess.CalledProcessError as error:
+        said = error.stderr.decode(errors="replace").strip().splitlines()
+        why = said[-1] if said else "no reason given"
+        raise UserError(f"--address {address}: no Ray cluster there ({why})") from None
+    except OSError as error:
+        raise UserError(f"--address {address}: cannot be reached ({error.strerror or error})") from None
+
+
+class Cluster:
+    """A `Place`. A run is the generator that its task is to Ray, and what it said last."""
+
+    def __init__(self, ray: Any, launcher: Launcher, num_jobs: int):
+        self._ray = ray
+        self._asks = {"num_cpus": launcher.cpus, "num_gpus": launcher.gpus}
+        self._environment = {name: value for name, value in os.environ.items() if name.startswith(PASSED_ON)}
+        if launcher.cpus == 1:
+            self._environment = one_thread(self._environment)
+        fitting = [fits(node["Resources"], launcher) for node in ray.nodes() if node["Alive"]]
+        self.num_jobs = num_jobs  # more than there is room for: Ray has a queue, and the cluster may grow
+        self.room = max(min(sum(fitting), self.num_jobs), 1)
+        machines = sum(map(bool, fitting))
+        self.where = f"on {machines} {'machine' if machines == 1 else 'machines'} of a Ray cluster"
+        if not machines:
+            self.where += f" (now none has {launcher.cpus} CPUs and {launcher.gpus:g} GPUs: the runs wait for one)"
+
+    def begin(self, task: Task) -> "Run":
+        with contextlib.suppress(OSError):  # what is wrong will be said on the machine
+            task.log.parent.mkdir(parents=True, exist_ok=True)
+            task.log.touch()
+        remote = self._ray.remote(train).options(max_retries=0, **self._asks)  # retried here, where it is shown
+        return Run(task, remote.remote(task, self._environment))
+
+    def look(self, run: "Run", asked: bool) -> State:
+        errors = self._ray.exceptions
+        try:
+            while self._ray.wait([run.said], timeout=0)[0]:
+                run.state = self._ray.get(next(run.said))
+        except StopIteration:
+            if run.state.kind in ("waiting", "running"):
+                return State("lost", "its task ended without a word")
+        except errors.TaskCancelledError:
+            return State("stopped")
+        except errors.RayTaskError as error:
+            return failed(run.task, first_line(error.cause or error))
+        except errors.RayError as error:
+            return State("lost", first_line(error).partition(". ")[0])
+        return run.state
+
+    def ask(self, run: "Run") -> None:
+        self._ray.cancel(run.said)
+
+    def kill(self, run: "Run") -> None:
+        self._ray.cancel(run.said, force=True)  # the process on the machine sees that its parent is gone
+
+
+class Run:
+    def __init__(self, task: Task, said: Any):
+        self.task, self.said = task, said
+        self.state = State("waiting")
+
+
+def fits(offered: Mapping[str, float], launcher: Launcher) -> int:
+    """How many runs a machine has room for."""
+    asked = {"CPU": launcher.cpus, "GPU": launcher.gpus}
+    return int(min(offered.get(name, 0.0) / amount for name, amount in asked.items() if amount))
+
+
+def train(task: Task, environment: Mapping[str, str]) -> Generator[State]:
+    """On a machine of the cluster: the process, from begin to end. To ask a task to stop, Ray interrupts it."""
+    machine = socket.gethostname()
+    if not task.log.exists():
+        yield State("failed", f"{machine} does not see {task.log}: a study's machines must share its directory")
+        return
+    package = str(Path(__file__).parents[2])  # whatever curiax this is, installed or not
+    paths = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))
+    begun = begin(task, None, {**os.environ, **environment, "PYTHONPATH": paths})
+    if isinstance(begun, State):
+        yield begun
+        return
+    try:
+        yield State("running", machine=machine)
+        asked = wait(begun)
+    finally:  # interrupted before it could be waited for
+        if begun.process.poll() is None:
+            begun.process.terminate()
+    yield outcome(begun, asked)
+
+
+def wait(child: Child) -> bool:
+    """Until it has ended. Was it asked to?"""
+    asked = False
+    while child.process.poll() is None:
+        try:
+            time.sleep(WAIT_INTERVAL)
+        except KeyboardInterrupt:
+            asked = True
+            child.process.terminate()
+    return asked
+
+
+def outcome(child: Child, asked: bool) -> State:
+    """A process that nobody here asked to end went with its machine, or is about to."""
+    if not asked and child.process.returncode in LOST:
+        return State("lost", reason(child.process.returncode, ""))
+    return ended(child, asked)

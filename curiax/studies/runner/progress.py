@@ -1,0 +1,134 @@
+"""How far the runs of a study are and how long the rest will take, from their metrics alone."""
+
+import heapq
+import json
+import math
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from curiax.config import Config, to_dict
+from curiax.errors import UserError
+from curiax.training.run.directory import differences, read_config
+
+LAST_ROWS = 8  # of metrics, averaged for the eye
+TAIL_BYTES = 16_384
+# Metric -> its title.
+IN_MAZES = {"trackers": "trackers", "noise_dwell": "noise dwell"}
+ELSEWHERE = {"return": "return", "rooms_found": "rooms"}
+
+Row = dict[str, float]
+
+
+class Speed(NamedTuple):
+    """Of a method on this machine, one core each."""
+
+    steps_per_second: float
+    start: float  # seconds until the first row beyond those for its steps: compilation
+
+
+class Progress(NamedTuple):
+    env_steps: int
+    total_steps: int
+    shown: dict[str, float]  # title -> what a user wants to see of the run; NaN before there is any
+    speed: Speed | None  # once there are two rows
+
+    @property
+    def share(self) -> float:
+        return min(self.env_steps / self.total_steps, 1.0)
+
+
+def glance(path: Path) -> list[Row]:
+    """The first row of a metrics.csv and its last few, at a cost that does not grow with the file."""
+    if not path.exists():
+        return []
+    with path.open("rb") as file:
+        header, first = file.readline(), file.readline()
+        begin = file.tell()
+        start = max(begin, path.stat().st_size - TAIL_BYTES)
+        file.seek(start)
+        *lines, _ = file.read().split(b"\n")  # what follows the last newline is not a whole row
+    lines = lines if start == begin else lines[1:]
+    names = header.decode().strip().split(",")
+    whole = [first.rstrip(b"\n")] if first.endswith(b"\n") else []
+    return [parse_row(names, line.decode()) for line in whole + lines[-LAST_ROWS:]]
+
+
+def parse_row(names: list[str], line: str) -> Row:
+    return {name: float(value or "nan") for name, value in zip(names, line.split(","), strict=True)}
+
+
+def progress(directory: Path, config: Config) -> Progress:
+    rows = glance(directory / "metrics.csv")
+    total = config.num_updates * config.steps_per_update
+    names = IN_MAZES if config.env.startswith("maze/") else ELSEWHERE
+    last = rows[-LAST_ROWS:]
+    shown = {title: recent(last, name) for name, title in names.items()}
+    return Progress(int(rows[-1]["env_steps"]) if rows else 0, total, shown, speed(rows))
+
+
+def recent(rows: Sequence[Row], name: str) -> float:
+    """The mean of a few rows; of what only grows, the newest."""
+    values = [row.get(name, math.nan) for row in rows]
+    return values[-1] if values and name == "rooms_found" else nanmean(values)
+
+
+def speed(rows: Sequence[Row]) -> Speed | None:
+    """Over the last few rows; the first one includes compilation."""
+    if len(rows) < 2:
+        return None
+    recent = rows[-LAST_ROWS:]
+    rate = (recent[-1]["env_steps"] - recent[0]["env_steps"]) / (recent[-1]["seconds"] - recent[0]["seconds"])
+    return Speed(rate, max(rows[0]["seconds"] - rows[0]["env_steps"] / rate, 0.0))
+
+
+def nanmean(values: Iterable[float]) -> float:
+    known = [value for value in values if not math.isnan(value)]
+    return float(np.mean(known)) if known else math.nan
+
+
+def finished(directory: Path, config: Config) -> bool:
+    """Is the run whole, and the one that is asked for? If it is another's, training it will say so."""
+    try:
+        update = json.loads((directory / "DONE").read_text())["update"]
+        different = set(differences(to_dict(read_config(directory)), to_dict(config))) - {"env_steps"}
+    except (OSError, ValueError, KeyError, TypeError, UserError):
+        return False
+    return update >= config.num_updates and not different
+
+
+def seconds_left(run: Progress, speed: Speed) -> float:
+    """Of one run, not counting its start."""
+    return max(run.total_steps - run.env_steps, 0) / speed.steps_per_second
+
+
+def makespan(seconds: Iterable[float], num_cores: int) -> float:
+    """Each run in turn goes to the core that is free first; when does the last one end?"""
+    cores = [0.0] * num_cores
+    for run in seconds:
+        heapq.heapreplace(cores, cores[0] + run)
+    return max(cores)
+
+
+def duration(seconds: float) -> str:
+    """In the units one thinks in."""
+    if math.isnan(seconds):
+        return "…"
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes, days = round(seconds / 60), seconds / 86_400
+    if minutes < 100:
+        return f"{minutes} min"
+    if days < 4:
+        return f"{minutes // 60} h {minutes % 60:02d} min"
+    return f"{days:,.0f} days" if days < 1000 else f"{days / 365.25:,.0f} years"
+
+
+def amount(number: int | float) -> str:
+    """`640`, `3.2 k`, `2.0 M`, `12.3 G`."""
+    for unit, name in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
+        if number >= unit:
+            return f"{number / unit:,.1f}{name}"
+    return f"{number:.0f}"

@@ -1,0 +1,295 @@
+"""`curiax study`: an estimate, then the runs, then the scores.
+
+A study's directory holds study.json (what was asked), SETTING/METHOD/SEED/ (an ordinary run each, with FAILED and its
+reason if it failed), SETTING/METHOD/SEED.log (what its process said) and scores.csv (the runs that are done).
+"""
+
+import contextlib
+import datetime
+import json
+import math
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rich.console import Console
+
+from curiax.config import Config
+from curiax.envs import on_host
+from curiax.errors import UserError
+from curiax.studies import STUDIES
+from curiax.studies.base import Member, changes, member_config, members
+from curiax.studies.runner.display import Display, Line
+from curiax.studies.runner.launch import Cores, Place, State, available_cores, launch
+from curiax.studies.runner.measure import how, kind_of, measure, size, training
+from curiax.studies.runner.options import Launcher, check_launcher
+from curiax.studies.runner.progress import Speed, duration, finished, glance, makespan, progress, seconds_left, speed
+from curiax.studies.scores import Score, score, score_table, write_scores
+from curiax.training.run.files import lock, write_atomically
+from curiax.training.signals import Stop, polite_stop
+
+SHARED = "; one process per core, which environments, policy and learner of a run share"
+REFRESH_INTERVAL = 1.0  # seconds; to read and draw 48 runs takes some 50 ms that the runs themselves could use
+
+
+class Plan(NamedTuple):
+    """A study as it was asked for."""
+
+    name: str
+    directory: Path
+    config: Config  # of every run but for environment, method and seed
+    members: list[Member]
+    num_jobs: int
+    command: str
+    launcher: Launcher = Launcher()
+    cluster: Place | None = None  # once it is joined
+
+    def config_of(self, member: Member) -> Config:
+        return member_config(STUDIES[self.name], self.config, member)
+
+    def directory_of(self, member: Member) -> Path:
+        return self.directory / member.name
+
+    def finished(self, member: Member) -> bool:
+        return finished(self.directory_of(member), self.config_of(member))
+
+    @property
+    def cores(self) -> list[int]:
+        """One for each job; they are shared if there are fewer."""
+        available = available_cores()
+        return [available[job % len(available)] for job in range(self.num_jobs)]
+
+    @property
+    def place(self) -> Place:
+        return self.cluster or Cores(self.cores)
+
+
+def make_plan(
+    name: str,
+    config: Config,
+    seeds: Sequence[int] | None = None,
+    only: Sequence[str] = (),
+    num_jobs: int | None = None,
+    directory: Path | None = None,
+    command: str = "",
+    launcher: Launcher = Launcher(),  # noqa: B008 — frozen
+) -> Plan:
+    """All runs of the study, one per core, in runs/NAME, unless something else is asked for."""
+    if any(seed < 0 for seed in seeds or ()):
+        raise UserError(f"--seeds {min(seeds or ())}: must be 0 or more")
+    if num_jobs is not None and num_jobs < 1:
+        raise UserError(f"--jobs {num_jobs}: must be 1 or more")
+    return Plan(
+        name=name,
+        directory=directory or Path("runs") / name,
+        config=config,
+        members=members(STUDIES[name], seeds, only),
+        num_jobs=num_jobs or (len(available_cores()) if launcher.launcher == "local" else sys.maxsize),
+        command=command,
+        launcher=check_launcher(launcher),
+    )
+
+
+def run_study(plan: Plan, dry_run: bool, console: Console) -> int:
+    """Returns the exit code: 0 if all runs are done, 1 if one failed, that of the signal if there was one."""
+    with polite_stop() as stop, joined(plan) as plan:
+        if dry_run:
+            for member in plan.members:
+                config = plan.config_of(member)
+                steps = size(config, config.num_updates * config.steps_per_update)
+                say(console, f"{member.name}  {steps}{'  done' if plan.finished(member) else ''}")
+            say(console, estimate(plan, speeds(plan, console, stop)))
+            return 128 + stop.signal if stop.signal else 0
+        with open_directory(plan):
+            states = work(plan, console, stop)
+            return conclude(plan, states, console, stop)
+
+
+@contextlib.contextmanager
+def joined(plan: Plan) -> Iterator[Plan]:
+    """The plan with its cluster, if it has one and there is work for it."""
+    if plan.launcher.launcher == "local" or all(map(plan.finished, plan.members)):
+        yield plan
+        return
+    from curiax.studies.runner.launch_ray import cluster
+
+    with cluster(plan.launcher, plan.num_jobs) as place:
+        yield plan._replace(cluster=place, directory=plan.directory.absolute())
+
+
+@contextlib.contextmanager
+def open_directory(plan: Plan) -> Iterator[None]:
+    """One study process at a time; study.json says what all those so far were asked for."""
+    with contextlib.ExitStack() as stack:
+        try:
+            plan.directory.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(hold(plan.directory))
+            document = study_document(plan, read_study(plan.directory))
+            write_atomically(plan.directory / "study.json", json.dumps(document, indent=2) + "\n")
+        except OSError as error:
+            raise UserError(f"{plan.directory}: cannot be written ({error.strerror or error})") from None
+        yield
+
+
+def hold(directory: Path) -> Any:
+    try:
+        return lock(directory / "lock")
+    except UserError:
+        raise UserError(f"{directory}: another process works on this study") from None
+
+
+def read_study(directory: Path) -> dict[str, Any] | None:
+    """What study.json says, if there is one."""
+    path = directory / "study.json"
+    if not path.exists():
+        return None
+    try:
+        document = json.loads(path.read_text())
+        return document | {"runs": [Member(run["setting"], run["method"], run["seed"]) for run in document["runs"]]}
+    except (ValueError, KeyError, TypeError) as error:
+        raise UserError(f"{path}: not a study of this version of curiax ({error})") from None
+
+
+def study_document(plan: Plan, before: dict[str, Any] | None) -> dict[str, Any]:
+    """The content of study.json; runs asked for earlier stay in it."""
+    fields = changes(plan.config)
+    now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    asked = set(plan.members)
+    if before is not None:
+        refuse_other_study(plan, before, fields)
+        asked |= set(before["runs"])
+        now = before["started"]
+    everything = members(STUDIES[plan.name], sorted({member.seed for member in asked}))
+    runs = [member for member in everything if member in asked]
+    return {
+        "name": plan.name,
+        "command": plan.command,
+        "preset": plan.config.preset,
+        "fields": fields,
+        "runs": [{"directory": member.name, **member._asdict()} for member in runs],
+        "started": now,
+    }
+
+
+def refuse_other_study(plan: Plan, before: Mapping[str, Any], fields: Mapping[str, Any]) -> None:
+    """A study may be made longer; in all else its runs are alike."""
+    old = {"study": before["name"], "preset": before["preset"]} | before["fields"]
+    new = {"study": plan.name, "preset": plan.config.preset} | json.loads(json.dumps(fields))
+    for name in sorted((old.keys() | new.keys()) - {"env_steps"}):
+        if old.get(name) != new.get(name):
+            was, asked = (values.get(name, "the preset's") for values in (old, new))
+            raise UserError(f"{plan.directory}: was begun with {name} = {was}, not {asked}; choose another --out")
+
+
+def work(plan: Plan, console: Console, stop: Stop) -> dict[str, State]:
+    """Trains what is not done yet, and gives what became of every run."""
+    done = {member for member in plan.members if plan.finished(member)}
+    save_scores(plan)
+    states = {member.name: State("done" if member in done else "waiting") for member in plan.members}
+    pending = [member for member in plan.members if member not in done]
+    if not pending:
+        return states
+    measured = speeds(plan, console, stop)
+    if not stop.signal:
+        say(console, estimate(plan, measured))
+    tasks = [training(each.name, plan.directory_of(each), plan.config_of(each)) for each in pending]
+    num_done, due = len(done), 0.0
+    with Display(console) as display, contextlib.closing(launch(tasks, plan.place, stop)) as launched:
+        for changed in launched:
+            before, states = states, states | changed
+            if states != before or stop.signal or time.monotonic() >= due:
+                due = time.monotonic() + REFRESH_INTERVAL
+                lines = [
+                    Line(each.name, states[each.name], progress(plan.directory_of(each), plan.config_of(each)))
+                    for each in plan.members
+                ]
+                display.show(lines, time_left(plan, lines, measured), stopping=stop.signal is not None)
+            if (now_done := sum(state.kind == "done" for state in states.values())) > num_done:
+                num_done = now_done
+                save_scores(plan)
+    return states
+
+
+def speeds(plan: Plan, console: Console, stop: Stop) -> dict[str, Speed]:
+    """Of each method that has work to do: as its runs here went, or else measured now by a short run of its own.
+
+    Variants of a method that cost the same are measured once.
+    """
+    pending = {each.method: plan.config_of(each) for each in reversed(plan.members) if not plan.finished(each)}
+    known = {}
+    for member in members(STUDIES[plan.name]) + plan.members:  # chosen or not
+        found = speed(glance(plan.directory_of(member) / "metrics.csv"))
+        known |= {kind_of(plan.config_of(member)): found} if found is not None else {}
+    unknown = {kind_of(config): method for method, config in pending.items() if kind_of(config) not in known}
+    if unknown and plan.cluster is None:  # the machines of a cluster may differ: its runs will tell
+        say(
+            console, f"measuring the speed of {', '.join(sorted(unknown.values()))} on this machine{how(plan.config)} …"
+        )
+        measured = measure({method: pending[method] for method in unknown.values()}, plan.cores, stop)
+        known |= {kind: measured[method] for kind, method in unknown.items() if method in measured}
+    return {method: known[kind_of(config)] for method, config in pending.items() if kind_of(config) in known}
+
+
+def estimate(plan: Plan, measured: Mapping[str, Speed]) -> str:
+    """The whole of what is to be done, in steps, time and cores."""
+    pending = [member for member in plan.members if not plan.finished(member)]
+    runs = [progress(plan.directory_of(member), plan.config_of(member)) for member in pending]
+    steps = sum(run.total_steps - run.env_steps for run in runs)
+    lines = [Line(member.name, State("waiting"), run) for member, run in zip(pending, runs, strict=True)]
+    place = plan.place
+    rates = [f"{method} {found.steps_per_second:,.0f}" for method, found in measured.items()]
+    if measured and len(measured) < len({member.method for member in pending}):
+        rates.append("others as the slowest of these")
+    return (
+        f"{len(pending)} of {len(plan.members)} runs to do, {size(plan.config, steps)}, "
+        f"{place.room} at a time {place.where}: "
+        f"about {duration(time_left(plan, lines, measured))} at the measured steps/s ({', '.join(rates) or 'none yet'})"
+        + (SHARED if on_host(plan.config.env) else "")
+    )
+
+
+def time_left(plan: Plan, lines: Sequence[Line], measured: Mapping[str, Speed]) -> float:
+    """Of all runs; NaN while no speed is known, and else a method without one counts as the slowest of the others.
+
+    The running ones come first: they have their cores.
+    """
+    methods = {member.name: member.method for member in plan.members}
+    todo = [line for line in lines if line.state.kind in ("running", "waiting", "held", "lost")]
+    slowest = min(measured.values(), key=lambda found: found.steps_per_second, default=None)
+    seconds = []
+    for line in sorted(todo, key=lambda line: line.state.kind != "running"):
+        running = line.state.kind == "running"
+        known = (line.progress.speed if running else None) or measured.get(methods[line.name], slowest)
+        seconds.append(math.nan if known is None else seconds_left(line.progress, known) + (not running) * known.start)
+    return math.nan if any(map(math.isnan, seconds)) else makespan(seconds, plan.place.room)
+
+
+def save_scores(plan: Plan) -> list[Score]:
+    """scores.csv has every run of the study that is done, those of earlier commands too."""
+    study = read_study(plan.directory)
+    done = [member for member in study["runs"] if plan.finished(member)] if study else []
+    scores = [score(member, plan.directory_of(member)) for member in done]
+    write_scores(plan.directory / "scores.csv", scores)
+    return scores
+
+
+def conclude(plan: Plan, states: Mapping[str, State], console: Console, stop: Stop) -> int:
+    scores = save_scores(plan)
+    if scores:
+        counted = "trackers" if STUDIES[plan.name].family == "maze" else "return"
+        console.print(score_table(scores, counted))
+    failures = {name: state.reason for name, state in states.items() if state.kind == "failed"}
+    for name, reason in failures.items():
+        say(console, f"failed: {name}: {reason} (more in {plan.directory / name}.log)")
+    if stop.signal and any(state.kind != "done" for state in states.values()):
+        num_done = sum(state.kind == "done" for state in states.values())
+        say(console, f"stopped, {num_done} of {len(states)} runs done; the same command goes on from here")
+        return 128 + stop.signal
+    say(console, f"next: curiax report {plan.directory}")
+    return 1 if failures else 0
+
+
+def say(console: Console, text: str) -> None:
+    console.print(text, highlight=False, markup=False)

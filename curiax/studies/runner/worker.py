@@ -1,0 +1,34 @@
+"""A child of a study: the command line on one core. It stops when the study does, even one that was killed.
+
+python -m curiax.studies.runner.worker CORE PARENT train …      (CORE may be None: wherever there is room)
+"""
+
+import os
+import runpy
+import signal
+import sys
+import threading
+import time
+
+WATCH_INTERVAL = 0.2  # seconds
+
+
+def stop_with(parent: int) -> None:
+    """Asks this process to save and stop once its parent is gone."""
+    while os.getppid() == parent:
+        time.sleep(WATCH_INTERVAL)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def main(core: str, parent: str, *words: str) -> None:
+    if hasattr(os, "sched_setaffinity") and core != "None":
+        # before JAX makes its threads, which inherit it; NumPy has made some
+        for thread in os.listdir("/proc/self/task"):
+            os.sched_setaffinity(int(thread), [int(core)])
+    threading.Thread(target=stop_with, args=(int(parent),), daemon=True).start()
+    sys.argv = ["curiax", *words]
+    runpy.run_module("curiax", run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,293 @@
+"""A run's directory: the only file that writes.
+
+config.json   complete: enough to repeat the run
+metrics.csv   one row per log interval, appended, never rewritten; but see `go_back`
+maps.f32      two maps per log interval, as raw float32: visits to each cell, intrinsic reward there (see `read_maps`)
+checkpoints/  Orbax, atomic, the last few kept
+events/       for TensorBoard
+DONE          the run is whole
+"""
+
+import csv
+import json
+import math
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tensorboardX import SummaryWriter
+
+from curiax.config import Config, from_dict, to_dict
+from curiax.envs import spec_of
+from curiax.errors import UserError, first_line
+from curiax.training.run.checkpoints import checkpoint_manager, restore_checkpoint, seal, to_arrays, verify
+from curiax.training.run.files import lock, set_aside, write_atomically
+from curiax.types import LearnerState
+
+MAPS = ("visits", "reward")  # the order in maps.f32
+
+
+def default_directory(config: Config) -> Path:
+    return Path("runs") / config.env.replace("/", "-") / config.curiosity / str(config.seed)
+
+
+class Run:
+    """An open run directory; one process at a time."""
+
+    def __init__(self, directory: Path, config: Config, fresh: bool = False):
+        self.directory = directory
+        self.config = config
+        self.notes: list[str] = []  # what happened on the way that the user should know
+        self._events: SummaryWriter | None = None
+        try:
+            self._open(fresh)
+        except OSError as error:
+            raise UserError(f"{directory}: cannot be written ({error.strerror or error})") from None
+
+    def _open(self, fresh: bool) -> None:
+        directory, config = self.directory, self.config
+        directory.mkdir(parents=True, exist_ok=True)
+        self._refuse_foreign()
+        if not fresh:
+            self._refuse_other_config()
+        self._lock = lock(directory / "lock")
+        if fresh and (directory / "config.json").exists():
+            self.notes.append(f"the earlier run is kept in {set_aside(directory)}")
+            self._lock.close()  # it went with the earlier run
+            directory.mkdir()
+            self._lock = lock(directory / "lock")
+        write_atomically(directory / "config.json", json.dumps(to_dict(config), indent=2) + "\n")
+        self._metrics = MetricsFile(directory / "metrics.csv")
+        self._checkpoints = checkpoint_manager(directory, config.keep_checkpoints)
+        if not self.done:  # it was made longer
+            (directory / "DONE").unlink(missing_ok=True)
+
+    def _refuse_foreign(self) -> None:
+        """A directory of someone else's is left alone."""
+        names = {entry.name for entry in self.directory.iterdir()}
+        begun = {"lock", "config.json.part"}  # what a run has that was killed as it began
+        if "config.json" not in names and not names <= begun:
+            raise UserError(f"{self.directory}: holds files but no config.json; not a run of curiax, left alone")
+
+    def _refuse_other_config(self) -> None:
+        """A run that was made with another config is left alone."""
+        if not (self.directory / "config.json").exists():
+            return
+        saved = read_config(self.directory)
+        changes = differences(to_dict(saved), to_dict(self.config))
+        changes.pop("env_steps", None)  # a run may be made longer
+        if changes:
+            name, (old, new) = next(iter(changes.items()))
+            more = f" (and {len(changes) - 1} more)" if len(changes) > 1 else ""
+            raise UserError(
+                f"{self.directory}: was made with {name} = {old}, not {new}{more}; "
+                "choose another --run-dir, or --fresh to start over"
+            )
+
+    @property
+    def done(self) -> bool:
+        return (self.directory / "DONE").exists() and self._metrics.last_update >= self.config.num_updates
+
+    @property
+    def seconds(self) -> float:
+        """Training time so far, over all the processes that worked on the run."""
+        return self._metrics.last_seconds
+
+    def restore(self, initial: LearnerState) -> LearnerState | None:
+        """The newest whole checkpoint, or None. A damaged one is passed over, and said so."""
+        steps = sorted(self._checkpoints.all_steps(), reverse=True)
+        for step, before in zip(steps, [*steps[1:], None], strict=False):
+            try:
+                verify(self._checkpoint(step))  # Orbax meets a damaged file with pages of tracebacks, or not at all
+                return restore_checkpoint(self._checkpoints, step, initial)
+            except Exception as error:  # whatever a damaged file makes Orbax raise
+                instead = "starting from the beginning" if before is None else f"going back to checkpoint {before}"
+                self.notes.append(f"checkpoint {step} is damaged, {instead} ({first_line(error)})")
+                set_aside(self._checkpoint(step))
+                self._checkpoints.reload()
+        return None
+
+    def go_back(self, num_updates: int) -> None:
+        """Sets aside the rows after an update, of a run that will not repeat them: what its emulators did is gone."""
+        if num_updates >= self._metrics.last_update:
+            return
+        try:
+            aside = self._metrics.cut(num_updates)
+        except OSError as error:  # a full disk
+            raise UserError(f"{self.directory}: lost rows cannot be set aside ({error.strerror})") from None
+        self.notes.append(f"rows after update {num_updates} are of a run that was lost, and now in {aside.name}")
+
+    def log(
+        self, num_updates: int, metrics: dict[str, float], seconds: float, maps: dict[str, np.ndarray] | None = None
+    ) -> None:
+        """Appends a row, unless it is there already from before the process was killed."""
+        try:
+            self._log(num_updates, metrics, seconds, maps)
+        except OSError as error:  # a full disk
+            raise UserError(f"{self.directory}: row {num_updates} cannot be written ({error.strerror})") from None
+
+    def _log(
+        self, num_updates: int, metrics: dict[str, float], seconds: float, maps: dict[str, np.ndarray] | None
+    ) -> None:
+        env_steps = num_updates * self.config.steps_per_update
+        if maps and num_updates > self._metrics.last_update:
+            append_maps(self.directory / "maps.f32", maps, self._metrics.num_rows)
+        if not self._metrics.append({"update": num_updates, "env_steps": env_steps, "seconds": seconds, **metrics}):
+            return
+        if self._events is None:
+            self._events = SummaryWriter(str(self.directory / "events"))
+        for name, value in metrics.items():
+            if math.isfinite(value):
+                self._events.add_scalar(name, value, env_steps)
+
+    def save(self, state: LearnerState) -> None:
+        """Writes a checkpoint; an interrupted write leaves the earlier ones as they were."""
+        import orbax.checkpoint as ocp
+
+        step = int(state.num_updates)
+        if step not in self._checkpoints.all_steps():
+            try:
+                self._checkpoints.save(step, args=ocp.args.StandardSave(to_arrays(state)))
+                seal(self._checkpoint(step))
+            except Exception as error:  # a full disk shows itself in many ways, most of them tensorstore's own
+                raise UserError(
+                    f"checkpoint {step} cannot be written, earlier ones are kept ({first_line(error)})"
+                ) from None
+
+    def _checkpoint(self, step: int) -> Path:
+        return self.directory / "checkpoints" / str(step)
+
+    def finish(self, summary: dict[str, Any]) -> None:
+        write_atomically(self.directory / "DONE", json.dumps(summary, indent=2) + "\n")
+
+    def close(self) -> None:
+        if self._events is not None:
+            self._events.close()
+        self._checkpoints.close()
+        self._metrics.close()
+        self._lock.close()
+
+
+class MetricsFile:
+    """A CSV that only ever grows by whole rows."""
+
+    def __init__(self, path: Path):
+        self._path = path
+        self._repair()
+        self._open()
+
+    def _open(self) -> None:
+        path = self._path
+        rows = list(read_metrics(path)) if path.exists() else []
+        self._columns = columns(path) if path.exists() else None
+        self.num_rows = len(rows)
+        self.last_update = int(rows[-1]["update"]) if rows else 0
+        self.last_seconds = rows[-1]["seconds"] if rows else 0.0
+        self._file = path.open("a", newline="")
+
+    def _repair(self) -> None:
+        """Cuts off a row that a kill left half written."""
+        if not self._path.exists():
+            return
+        content = self._path.read_bytes()
+        whole = content.rfind(b"\n") + 1
+        if whole < len(content):
+            os.truncate(self._path, whole)
+
+    def cut(self, last_update: int) -> Path:
+        """Moves the rows after an update into a file of their own. A kill in between leaves them in both."""
+        self._file.close()
+        header, *lines = self._path.read_text().splitlines(keepends=True)
+        kept = [line for line in lines if int(line.partition(",")[0]) <= last_update]
+        aside = next(p for n in range(1, 10_000) if not (p := self._path.with_name(f"metrics.lost.{n}.csv")).exists())
+        write_atomically(aside, "".join([header, *lines[len(kept) :]]))
+        write_atomically(self._path, "".join([header, *kept]))
+        self._open()
+        return aside
+
+    def append(self, row: dict[str, int | float]) -> bool:
+        if row["update"] <= self.last_update:
+            return False
+        text = ""
+        if self._columns is None:
+            self._columns = list(row)
+            text = ",".join(self._columns) + "\n"
+        text += ",".join(number(row[name]) for name in self._columns) + "\n"
+        self._file.write(text)  # one write: a reader sees whole rows
+        self._file.flush()
+        self.last_update, self.last_seconds = int(row["update"]), row["seconds"]
+        self.num_rows += 1
+        return True
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def number(value: int | float) -> str:
+    """Shortest text that reads back as the same number; empty for NaN."""
+    return str(value) if isinstance(value, int) else "" if math.isnan(value) else repr(float(value))
+
+
+def read_metrics(path: Path) -> Iterator[dict[str, float]]:
+    """The rows of a metrics.csv."""
+    with path.open(newline="") as file:
+        for row in csv.DictReader(file):
+            yield {name: float(value) if value else float("nan") for name, value in row.items()}
+
+
+def last_quarter(rows: list[dict[str, float]]) -> list[dict[str, float]]:
+    """What a run's score is the mean of."""
+    return [row for row in rows if row["update"] > 0.75 * rows[-1]["update"]]
+
+
+def append_maps(path: Path, maps: dict[str, np.ndarray], num_rows: int) -> None:
+    """Writes the maps of row `num_rows`, over whatever a kill left there before its row was written."""
+    record = np.stack([maps[name] for name in MAPS]).astype("<f4").tobytes()
+    with path.open("r+b" if path.exists() else "wb") as file:
+        file.truncate(num_rows * len(record))
+        file.seek(0, os.SEEK_END)
+        file.write(record)
+
+
+def read_maps(directory: Path) -> np.ndarray:
+    """Visits and summed intrinsic reward of every cell, [rows of metrics.csv, 2, rows, columns of the map].
+
+    Empty where the environment has no cells. A run may be writing: only maps whose row is written count.
+    """
+    shape = (len(MAPS), *spec_of(read_config(directory)).map_shape)
+    path = directory / "maps.f32"
+    if not path.exists():
+        return np.zeros((0, *shape), np.float32)
+    num_rows = sum(1 for _ in read_metrics(directory / "metrics.csv"))
+    values = np.fromfile(path, "<f4")
+    size = math.prod(shape)
+    return values[: len(values) // size * size].reshape(-1, *shape)[:num_rows]
+
+
+def columns(path: Path) -> list[str] | None:
+    """The first line of a metrics.csv, if it has one."""
+    with path.open(newline="") as file:
+        return next(csv.reader(file), None)
+
+
+def read_config(directory: Path) -> Config:
+    path = directory / "config.json"
+    try:
+        return from_dict(json.loads(path.read_text()))
+    except FileNotFoundError:
+        raise UserError(f"{directory}: no run here (no config.json)") from None
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise UserError(f"{path}: not a config of this version of curiax ({error})") from None
+
+
+def differences(old: dict[str, Any], new: dict[str, Any], prefix: str = "") -> dict[str, tuple[Any, Any]]:
+    """Dotted field names whose values differ."""
+    found = {}
+    for name in new:
+        if isinstance(new[name], dict):
+            found |= differences(old[name], new[name], f"{prefix}{name}.")
+        elif old[name] != new[name]:
+            found[prefix + name] = (old[name], new[name])
+    return found

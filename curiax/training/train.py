@@ -1,0 +1,174 @@
+"""The program, top to bottom: a generator of rows of metrics. Nothing here writes; what consumes the rows does."""
+
+from collections.abc import Iterator
+from concurrent.futures import Future
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh
+from jaxtyping import Array, Bool, PRNGKeyArray
+
+from curiax import envs
+from curiax.config import Config
+from curiax.envs.base import HostEnvironment, where
+from curiax.envs.craftax import score
+from curiax.errors import EnvironmentFailed, UserError, first_line
+from curiax.training.distributed import assemble, everywhere, layout, local, own_key, rank, share, spread, within
+from curiax.training.learner import BatchLearner, Learner, Metrics, make_batch_learner, make_learner
+from curiax.training.rollout_host import Collector, found, nothing_found, remember
+from curiax.types import LearnerState, Trajectory
+
+
+class Row(NamedTuple):
+    """A log interval."""
+
+    num_updates: int
+    metrics: dict[str, float]
+    maps: dict[str, np.ndarray]  # sums per cell, where the environment has cells: "visits", "reward"
+    state: LearnerState
+
+
+def train(config: Config, state: LearnerState | None = None, mesh: Mesh | None = None) -> Iterator[Row]:
+    """Trains from the start, or goes on from a state, and yields a row after every `config.log_every` updates.
+
+    Of several processes, each has the same rows; of the state, its own streams and all the rest.
+    """
+    start = spread(mesh, initial_state(config) if state is None else state)
+    intervals = host_intervals if envs.on_host(config.env) else compiled_intervals
+    for current, metrics in intervals(config, start, mesh):
+        means = summarise(metrics, config)
+        summary = means | score(means) | found(current.stream)
+        yield Row(int(current.num_updates), summary, cell_maps(metrics), current)
+
+
+def initial_state(config: Config) -> LearnerState:
+    """Where a run begins: a function of the config alone."""
+    if envs.on_host(config.env):
+        init = make_host_learner(config).init
+    else:
+        init = make_learner(config, envs.make(config.env, config.coin_reward)).init
+    return jax.jit(init)(jax.random.key(config.seed))
+
+
+def compiled_intervals(
+    config: Config, state: LearnerState, mesh: Mesh | None
+) -> Iterator[tuple[LearnerState, Metrics]]:
+    """Environment and learner as one compiled program, over all devices."""
+    learner = make_learner(config, envs.make(config.env, config.coin_reward))
+    shardings = (layout(mesh, state), everywhere(mesh))
+    compiled = jax.jit(lambda state: interval(learner, config.log_every, state), out_shardings=shardings)
+    run_interval = within(mesh, compiled)
+    while int(state.num_updates) < config.num_updates:
+        state, metrics = run_interval(state)
+        yield state, metrics
+
+
+def interval(learner: Learner, num_updates: int, state: LearnerState) -> tuple[LearnerState, Metrics]:
+    """Many updates as one compiled program; their metrics are added up, which keeps ratios of sums exact."""
+
+    def body(state: LearnerState, _: None) -> tuple[LearnerState, Metrics]:
+        return learner.update(state)
+
+    state, metrics = jax.lax.scan(body, state, None, length=num_updates)
+    return state, add_up(metrics)
+
+
+def host_intervals(config: Config, state: LearnerState, mesh: Mesh | None) -> Iterator[tuple[LearnerState, Metrics]]:
+    """The environment on the host: the next batch is collected while the learner updates on the last.
+
+    Batch n is then acted by the policy of before update n − 1: a lag of one batch, and no more. With `config.sync`
+    there is none. Episodes start anew with every call: emulators are no part of a state.
+    """
+    learn = within(mesh, jax.jit(make_host_learner(config).learn, out_shardings=everywhere(mesh)))
+    add_up_all = jax.jit(lambda rows: add_up(jax.tree.map(lambda *values: jnp.stack(values), *rows)))
+    begun, end = int(state.num_updates), config.num_updates
+    asked, rows = None, []
+    with Collector(lambda: begin_episodes(config, begun), config.unroll, config.network.belief) as collector:
+        for update in range(begun, end):
+            key, key_rollout, key_learn = jax.random.split(state.key, 3)
+            asked = asked or collector.ask(local(mesh, state.acting), own_key(local(mesh, key_rollout)))
+            trajectory = assemble(mesh, wait_for(asked, config, update))
+            ahead = not config.sync and update + 1 < end
+            key_next = jax.random.split(key, 3)[1]
+            asked = collector.ask(local(mesh, state.acting), own_key(local(mesh, key_next))) if ahead else None
+            state, metrics = learn(state._replace(key=key), trajectory, key_learn)
+            rows.append(metrics)
+            if (update + 1) % config.log_every == 0:
+                yield state, add_up_all(rows)
+                rows = []
+
+
+def make_host_learner(config: Config) -> BatchLearner:
+    """A learner that also remembers which rooms there were, over all episodes."""
+    init, learn = make_batch_learner(config, envs.spec_of(config), lambda key: nothing_found())
+
+    def learn_and_remember(
+        state: LearnerState, trajectory: Trajectory, key: PRNGKeyArray
+    ) -> tuple[LearnerState, Metrics]:
+        return learn(state._replace(stream=remember(state.stream, trajectory)), trajectory, key)
+
+    return BatchLearner(init, learn_and_remember)
+
+
+def begin_episodes(config: Config, num_updates: int) -> HostEnvironment:
+    """This process's environments of a run that begins or goes on, which then meets other chances than before."""
+    seed = np.random.SeedSequence([config.seed, num_updates, rank()]).generate_state(1)[0]
+    return envs.make_host(config, share(config.batch_size), int(seed) % 2**31)
+
+
+def wait_for(asked: "Future[Trajectory]", config: Config, num_updates: int) -> Trajectory:
+    try:
+        return asked.result()
+    except UserError:
+        raise
+    except Exception as error:  # whatever an emulator raises
+        reason = f"{type(error).__name__}: {first_line(error)}"
+        raise EnvironmentFailed(f"{config.env} failed after update {num_updates} ({reason})") from error
+
+
+def add_up(metrics: Metrics) -> Metrics:
+    """Of N updates, up to the first bad one."""
+    counted = until_bad(metrics)
+    return jax.tree.map(lambda x: jnp.sum(where(counted, x, jnp.zeros_like(x)), axis=0), metrics)
+
+
+def until_bad(metrics: Metrics) -> Bool[Array, " N"]:
+    """False after the first of N updates in which a loss is not finite: from there it spreads to all others."""
+    finite = jnp.stack([jnp.isfinite(metrics[name]) for name in metrics if watched(name)]).all(axis=0)
+    return jnp.concatenate([jnp.ones(1, bool), jnp.cumprod(finite[:-1]).astype(bool)])
+
+
+def watched(name: str) -> bool:
+    return name.startswith(("loss/", "gradient/"))
+
+
+def summarise(metrics: Metrics, config: Config) -> dict[str, float]:
+    """Means over the interval; NaN where there was nothing to count, such as episodes that ended."""
+    values = {name: float(value) for name, value in jax.device_get(metrics).items() if not name.startswith("map/")}
+    row = {}
+    for name, value in values.items():
+        if name.endswith("/sum"):
+            count = values[name.removesuffix("/sum") + "/count"]
+            row[name.removesuffix("/sum")] = value / count if count else float("nan")
+        elif not name.endswith("/count"):
+            row[name] = value / config.log_every
+    return row
+
+
+def cell_maps(metrics: Metrics) -> dict[str, np.ndarray]:
+    maps = {name: value for name, value in metrics.items() if name.startswith("map/")}
+    return {name.removeprefix("map/"): np.asarray(value, np.float32) for name, value in maps.items()}
+
+
+def bad_loss(metrics: dict[str, float]) -> str | None:
+    """The name of the loss or gradient that is not a finite number; of several, the one the others follow from."""
+    bad = [name for name in metrics if watched(name) and not np.isfinite(metrics[name])]
+    return min(bad, key=_place_downstream, default=None)
+
+
+def _place_downstream(name: str) -> int:
+    """A prediction comes first, then hindsight, which corrects it; these make the rewards for value and policy."""
+    later = ("loss/reconstruction", "loss/invariance", "loss/value", "loss/policy", "loss/entropy", "gradient/")
+    return next((place for place, start in enumerate(later, 1) if name.startswith(start)), 0)

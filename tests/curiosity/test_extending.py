@@ -1,0 +1,75 @@
+"""The worked example of docs/extending.md, run as it stands."""
+
+import contextlib
+import functools
+import io
+import math
+import re
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from curiax.config import LAPTOP
+from curiax.curiosity import MEASURES, REPRESENTATIONS
+from curiax.curiosity.base import Represented, Sizes, squared_distance
+from curiax.training.learner import masked_mean
+
+PAGE = Path(__file__).parents[2] / "docs" / "extending.md"
+QUICK = {"xla_backend_optimization_level": 0}  # compiling these programs is what costs, not running them
+
+
+@pytest.fixture(scope="module")
+def page():
+    """What the page's code defines and prints."""
+    blocks = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), flags=re.M | re.S)
+    names, output = {}, io.StringIO()
+    known = dict(REPRESENTATIONS), dict(MEASURES)
+    try:
+        with contextlib.redirect_stdout(output):
+            for block in blocks:
+                exec(compile(block, str(PAGE), "exec"), names)
+    finally:
+        for table, before in zip((REPRESENTATIONS, MEASURES), known, strict=True):
+            table.clear()
+            table.update(before)
+    return names, output.getvalue()
+
+
+@pytest.mark.slow
+def test_the_example_trains(page):
+    names, printed = page
+    updates, slowness, error, _ = map(float, printed.split())
+    assert updates == 50 and math.isfinite(slowness) and math.isfinite(error)
+    row = names["row"]
+    assert row.metrics["loss/prediction"] == pytest.approx(row.metrics["prediction_error"], rel=1e-4)
+    assert row.metrics["intrinsic_reward"] > 0 and row.metrics["deviation"] > 0
+
+
+@pytest.mark.slow
+def test_the_example_trains_its_features_and_the_page_leaves_the_tables_alone(page):
+    names, _ = page
+    features, model = names["row"].state.params.curiosity
+    assert set(features) == {"encoder"} and len(model["predictors"]) == 5
+    assert "slow" not in REPRESENTATIONS and "disagreement" not in MEASURES
+
+
+@pytest.mark.slow
+def test_predictors_that_agree_are_paid_nothing_however_wrong_they_are(page):
+    measure = page[0]["disagreement"](LAPTOP)
+    rng = np.random.default_rng(0)
+    state, action, target = (jnp.asarray(rng.normal(size=(4, 2, n)), jnp.float32) for n in (3, 2, 5))
+    valid = jnp.ones((4, 2), bool)
+
+    @functools.partial(jax.jit, compiler_options=QUICK)
+    def score(key):
+        params, _ = measure.init(key, Sizes(3, 2, 5))
+        same = params | {"predictors": [params["predictors"][0]] * 5}
+        represented = Represented(state, action, target, {}, {})
+        outputs = [measure.score(p, (), represented, valid, squared_distance, key) for p in (params, same)]
+        return [(output.error, masked_mean(output.losses["prediction"])) for output in outputs]
+
+    (different, _), (agreed, loss) = score(jax.random.key(0))
+    assert np.all(different > 0.01) and np.max(agreed) < 1e-6 and loss > 0.5

@@ -1,0 +1,69 @@
+"""The methods of the table train, from the first observation to the last metric; all combinations can."""
+
+import dataclasses
+import functools
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from curiax.agent.policy import make_encoder
+from curiax.curiosity import MEASURES, REPRESENTATIONS, make
+from curiax.training.train import bad_loss, initial_state, train
+from curiax.types import EnvSpec, Experience
+from tests.support.tiny import TINY
+
+SMALLEST = dataclasses.replace(TINY, env_steps=16)  # two updates
+QUICK = {"xla_backend_optimization_level": 0}  # compiling these programs is what costs, not running them
+LOSSES = {
+    "ae": {"autoencoding", "prediction"},
+    "emi": {"dynamics", "error_penalty", "information", "prior"},
+    "dora": {"evalue"},
+    "ama": {"likelihood"},
+    "random+hindsight": {"reconstruction", "invariance"},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LOSSES)
+def test_a_method_trains_all_of_itself(name, monkeypatch):
+    monkeypatch.setattr(jax, "jit", functools.partial(jax.jit, compiler_options=QUICK))
+    config = dataclasses.replace(SMALLEST, curiosity=name)
+    start = initial_state(config)
+    (row,) = train(config, start)
+    assert row.num_updates == 2 and bad_loss(row.metrics) is None
+    losses = {metric.removeprefix("loss/") for metric in row.metrics if metric.startswith("loss/")}
+    beside = {"prediction", "side_prediction"} if "hindsight" in name else set()  # a predictor, as the config has it
+    assert losses - beside == LOSSES[name] | {"policy", "value", "entropy"}
+    assert math.isfinite(row.metrics["intrinsic_reward"]) and row.metrics["gradient/curiosity"] > 0
+    moved = jax.tree.map(lambda a, b: bool(np.any(a != b)), start.params.curiosity, row.state.params.curiosity)
+    assert all(jax.tree.leaves(moved)), moved
+    jax.tree.map(np.testing.assert_array_equal, start.targets, row.state.targets)  # none of these has slow copies
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+@pytest.mark.parametrize("representation", REPRESENTATIONS)
+def test_every_combination_scores_every_transition_of_images(representation, measure):
+    spec = EnvSpec("images", observation_shape=(4, 4, 1), num_actions=3, time_limit=10, observation_scale=255.0)
+    config = dataclasses.replace(SMALLEST, curiosity=f"{representation}+{measure}")
+    sizes, steps, streams = config.network, 4, 2
+    experience = Experience(
+        obs=jnp.zeros((steps + 1, streams, 4, 4, 1), jnp.uint8),
+        action=jnp.zeros((steps, streams), jnp.int32),
+        valid=jnp.ones((steps, streams), bool),
+        belief=jnp.zeros((steps + 1, streams, sizes.belief)),
+        action_embedding=jnp.zeros((steps, streams, sizes.action_embedding)),
+    )
+
+    def score(key):
+        curiosity = make(config, spec)
+        state = curiosity.init(key, make_encoder(sizes, spec, key))
+        return curiosity.score(*state, experience, key), curiosity.follow(
+            state[2], make_encoder(sizes, spec, key), experience.obs
+        )
+
+    output, _ = jax.eval_shape(score, jax.random.key(0))
+    assert output.error.shape == (steps, streams) and output.error.dtype == jnp.float32
+    assert all(loss.value.shape == loss.mask.shape for loss in output.losses.values()) and output.losses

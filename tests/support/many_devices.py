@@ -1,0 +1,74 @@
+"""Trains on 1, 2, 4 and 8 devices that a CPU poses as, and writes losses and parameters after every update.
+
+python many_devices.py OUT.npz NUM_UPDATES
+"""
+
+import dataclasses
+import os
+import sys
+
+os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8 --xla_backend_optimization_level=0"  # compiles fast
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from curiax.agent.networks import ImageEncoder
+from curiax.errors import UserError
+from curiax.training.distributed import everywhere, make_mesh, put, split, within
+from curiax.training.train import initial_state, train
+from tests.support.tiny import TINY
+
+CONFIG = dataclasses.replace(
+    TINY,
+    batch_size=8,
+    log_every=1,
+    learning_rate=3e-4,  # rounding grows with every step, and with its size
+    world=dataclasses.replace(TINY.world, hidden=(8,), critic_hidden=(8,)),
+    env_steps=10**6,
+)
+DEVICES = (1, 2, 4, 8)
+
+
+def main(out: str, num_updates: str) -> None:
+    initial = initial_state(CONFIG)
+    found = {}
+    for num_devices in DEVICES:
+        mesh = make_mesh(num_devices, CONFIG.batch_size)
+        for row, _ in zip(train(CONFIG, initial, mesh), range(int(num_updates)), strict=False):
+            name = f"{num_devices}/{row.num_updates}"
+            found |= {f"{name}/{metric}": value for metric, value in row.metrics.items() if metric.startswith("loss/")}
+            leaves = jax.tree_util.tree_flatten_with_path(row.state.params)[0]
+            found |= {f"{name}/params{jax.tree_util.keystr(path)}": np.asarray(leaf) for path, leaf in leaves}
+            critic = jax.tree_util.tree_flatten_with_path(row.state.critic.params)[0]
+            found |= {f"{name}/params.critic{jax.tree_util.keystr(path)}": np.asarray(leaf) for path, leaf in critic}
+            belief = row.state.stream.belief
+        found[f"{num_devices}/shards"] = len({str(shard.index[0]) for shard in belief.addressable_shards})
+        found |= image_gradients(mesh, num_devices)
+    found["refused"] = refusal(lambda: make_mesh(3, CONFIG.batch_size))
+    np.savez(out, **found)
+
+
+def image_gradients(mesh, num_devices: int) -> dict[str, np.ndarray]:
+    """Of an encoder of images [T, B]; and whether any device was sent those of another's streams."""
+    encoder = ImageEncoder((12, 12), (4,), (), 8, jax.random.key(0), scale=255.0)
+    obs = np.random.default_rng(0).integers(0, 256, (3, 8, 12, 12), np.uint8)
+    if mesh is not None:
+        encoder, obs = jax.tree.map(lambda x: put(np.asarray(x), everywhere(mesh)), encoder), put(obs, split(mesh, 1))
+    gradient = jax.jit(jax.grad(lambda encoder, obs: jnp.sum(jnp.square(encoder(obs)))))
+    compiled = within(mesh, lambda *args: gradient.lower(*args).compile())(encoder, obs)
+    leaves = jax.tree_util.tree_flatten_with_path(compiled(encoder, obs))[0]
+    found = {f"{num_devices}/images{jax.tree_util.keystr(path)}": np.asarray(leaf) for path, leaf in leaves}
+    return found | {f"{num_devices}/sent": "all-gather" in compiled.as_text()}
+
+
+def refusal(function) -> str:
+    try:
+        function()
+    except UserError as error:
+        return str(error)
+    return ""
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,370 @@
+"""A run's directory: what it holds, what it refuses, and what it does with damage."""
+
+import dataclasses
+import json
+import math
+import os
+import shutil
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+
+from curiax import envs
+from curiax.config import to_dict
+from curiax.errors import UserError
+from curiax.training.run.checkpoints import checkpoint_manager
+from curiax.training.run.directory import MetricsFile, Run, read_config, read_maps, read_metrics
+from curiax.training.train import initial_state
+from tests.support.files import contents
+from tests.support.tiny import TINY, leaves
+
+
+@pytest.fixture(scope="module")
+def initial():
+    return initial_state(TINY)
+
+
+def scrambled(initial, num_updates):
+    """A state in which every leaf holds random bits of its own, so that none is right by chance."""
+    rng = np.random.default_rng(num_updates)
+
+    def scramble(leaf):
+        array = np.asarray(leaf)
+        bits = rng.integers(0, 2 if array.dtype == bool else 256, array.nbytes, np.uint8)
+        return jax.numpy.asarray(bits.view(array.dtype).reshape(array.shape))
+
+    state = jax.tree.map(scramble, initial._replace(key=jax.random.key_data(initial.key)))
+    return state._replace(key=jax.random.wrap_key_data(state.key), num_updates=jax.numpy.int32(num_updates))
+
+
+def saved(path, initial, *steps):
+    """A closed run that has these checkpoints."""
+    run = Run(path, TINY)
+    for step in steps:
+        run.save(scrambled(initial, step))
+    run.close()
+
+
+def restored(path, initial):
+    """What the run goes on from, and what it says."""
+    run = Run(path, TINY)
+    state = run.restore(initial)
+    run.close()
+    return state, run.notes
+
+
+def checkpoint_files(path, step):
+    files = (path / "checkpoints" / str(step)).rglob("*")
+    return sorted(file for file in files if file.is_file() and file.stat().st_size)
+
+
+def truncate(file):
+    os.truncate(file, file.stat().st_size // 2)
+
+
+def flip_a_bit(file):
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+
+
+def row(update, **metrics):
+    return {"update": update, "env_steps": 8 * update, "seconds": 0.5 * update, "loss": 1 / (update + 1), **metrics}
+
+
+def write_rows(path, *updates):
+    file = MetricsFile(path)
+    added = [file.append(row(update)) for update in updates]
+    file.close()
+    return added
+
+
+def test_config_json_is_complete(tmp_path):
+    Run(tmp_path / "run", TINY).close()
+    assert read_config(tmp_path / "run") == TINY
+    assert json.loads((tmp_path / "run/config.json").read_text()) == json.loads(json.dumps(to_dict(TINY)))
+
+
+def test_a_row_goes_to_metrics_and_events(tmp_path):
+    run = Run(tmp_path, TINY)
+    run.log(2, {"loss/value": 0.25, "trackers": math.nan}, seconds=1.5)
+    run.close()
+    assert (tmp_path / "metrics.csv").read_text() == "update,env_steps,seconds,loss/value,trackers\n2,16,1.5,0.25,\n"
+    assert [file.stat().st_size > 0 for file in (tmp_path / "events").iterdir()] == [True]
+
+
+def test_metrics_only_grow(tmp_path):
+    path = tmp_path / "metrics.csv"
+    write_rows(path, 2, 4)
+    before, inode = path.read_bytes(), path.stat().st_ino
+    write_rows(path, 6)
+    assert path.read_bytes().startswith(before) and path.stat().st_ino == inode
+    assert [row["update"] for row in read_metrics(path)] == [2, 4, 6]
+
+
+def test_rows_that_are_there_already_are_not_written_again(tmp_path):
+    path = tmp_path / "metrics.csv"
+    write_rows(path, 2, 4, 6)
+    before = path.read_bytes()
+    assert write_rows(path, 4, 6) == [False, False]
+    assert path.read_bytes() == before
+    assert write_rows(path, 4, 6, 8) == [False, False, True]
+    assert [row["update"] for row in read_metrics(path)] == [2, 4, 6, 8]
+
+
+def test_a_kill_at_any_byte_leaves_whole_rows_and_the_rest_can_be_written_again(tmp_path):
+    path, whole = tmp_path / "metrics.csv", tmp_path / "whole.csv"
+    write_rows(whole, 2, 4)
+    expected = whole.read_bytes()
+    for size in range(len(expected) + 1):
+        path.write_bytes(expected[:size])
+        write_rows(path, 2, 4)
+        assert path.read_bytes() == expected, f"torn after {size} bytes"
+
+
+def test_rows_come_back_bit_for_bit(tmp_path):
+    values = {"third": 1 / 3, "tiny": 5e-324, "float32": float(np.float32(0.1)), "zero": -0.0, "none": math.nan}
+    file = MetricsFile(tmp_path / "metrics.csv")
+    file.append(row(2, **values))
+    file.close()
+    (back,) = read_metrics(tmp_path / "metrics.csv")
+    assert [value.hex() for value in back.values()] == [float(value).hex() for value in row(2, **values).values()]
+
+
+def map_of(update: int) -> dict[str, np.ndarray]:
+    shape = envs.make(TINY.env).spec.map_shape
+    return {"visits": np.full(shape, update, np.float32), "reward": np.full(shape, -update, np.float32)}
+
+
+def log_maps(directory: Path, *updates: int) -> None:
+    run = Run(directory, TINY)
+    for update in updates:
+        run.log(update, {"loss": 1.0}, 1.0, map_of(update))
+    run.close()
+
+
+def test_maps_come_back_one_pair_a_row(tmp_path):
+    log_maps(tmp_path, 2, 4)
+    log_maps(tmp_path, 4, 6)  # update 4 is there already
+    maps = read_maps(tmp_path)
+    assert maps.shape == (3, 2, *envs.make(TINY.env).spec.map_shape)
+    assert maps[:, :, 3, 5].tolist() == [[2, -2], [4, -4], [6, -6]]
+
+
+def test_maps_without_a_row_are_not_read_and_are_written_over(tmp_path):
+    log_maps(tmp_path, 2)
+    whole = (tmp_path / "maps.f32").read_bytes()
+    for torn in (whole + b"torn", whole + whole):  # a kill while the maps are written, or before their row is
+        (tmp_path / "maps.f32").write_bytes(torn)
+        assert len(read_maps(tmp_path)) == 1
+    log_maps(tmp_path, 4)
+    assert read_maps(tmp_path)[:, 0, 0, 0].tolist() == [2, 4]
+
+
+def test_a_run_without_maps_has_none(tmp_path):
+    Run(tmp_path, TINY).close()
+    assert len(read_maps(tmp_path)) == 0
+
+
+def test_training_time_adds_up_over_processes(tmp_path):
+    run = Run(tmp_path, TINY)
+    run.log(2, {"loss": 1.0}, seconds=run.seconds + 7.5)
+    run.close()
+    run = Run(tmp_path, TINY)
+    assert run.seconds == 7.5
+    run.close()
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "metrics.csv", "checkpoints"])
+@pytest.mark.parametrize("fresh", [False, True])
+def test_a_foreign_directory_is_refused_and_left_as_it_was(tmp_path, name, fresh):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / name).write_text("mine")
+    with pytest.raises(UserError, match="not a run of curiax, left alone"):
+        Run(tmp_path / "mine", TINY, fresh=fresh)
+    assert contents(tmp_path) == {(tmp_path / "mine" / name).relative_to(tmp_path): b"mine"}
+
+
+@pytest.mark.parametrize("text", ["", '{"model_type": "gpt2"}', '{"network": {"num_layers": 3}}'])
+def test_a_config_json_of_another_program_is_refused_and_left_as_it_was(tmp_path, text):
+    (tmp_path / "config.json").write_text(text)
+    with pytest.raises(UserError, match="not a config of this version of curiax") as caught:
+        Run(tmp_path, TINY)
+    assert "\n" not in str(caught.value)
+    assert [(name.name, text) for name, text in contents(tmp_path).items()] == [("config.json", text.encode())]
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"seed": 1}, "seed = 0, not 1"),
+        ({"world": dataclasses.replace(TINY.world, latent=5)}, "world.latent = 4, not 5"),
+        ({"curiosity": "rnd", "seed": 1}, r"curiosity = byol-hindsight, not rnd \(and 1 more\)"),
+    ],
+)
+def test_a_run_with_another_config_is_refused_by_field_and_left_as_it_was(tmp_path, change, named):
+    Run(tmp_path, TINY).close()
+    before = contents(tmp_path)
+    with pytest.raises(UserError, match=f"was made with {named}; choose another --run-dir, or --fresh"):
+        Run(tmp_path, dataclasses.replace(TINY, **change))
+    assert contents(tmp_path) == before
+
+
+def test_a_run_may_be_made_longer_and_is_then_not_done(tmp_path):
+    short, long = dataclasses.replace(TINY, env_steps=32), dataclasses.replace(TINY, env_steps=64)
+    run = Run(tmp_path, short)
+    for update in (2, 4):
+        assert not run.done
+        run.log(update, {"loss": 1.0}, seconds=1.0)
+    run.finish({"update": 4})
+    run.close()
+    run = Run(tmp_path, short)
+    assert run.done
+    run.close()
+    run = Run(tmp_path, long)
+    assert not run.done and not (tmp_path / "DONE").exists()
+    run.close()
+    assert read_config(tmp_path) == long
+
+
+def test_fresh_renames_the_earlier_run_and_keeps_it_whole(tmp_path, initial):
+    path = tmp_path / "run"
+    saved(path, initial, 4)
+    before = contents(path)
+    run = Run(path, dataclasses.replace(TINY, seed=1), fresh=True)  # even with another config
+    assert run.restore(initial) is None
+    assert run.notes == [f"the earlier run is kept in {path}.1"]
+    run.close()
+    assert contents(tmp_path / "run.1") == before
+    run = Run(path, TINY, fresh=True)
+    assert run.notes == [f"the earlier run is kept in {path}.2"]
+    run.close()
+    assert contents(tmp_path / "run.1") == before
+    assert read_config(tmp_path / "run.2").seed == 1
+
+
+@pytest.mark.parametrize("fresh", [False, True])
+def test_a_run_that_trains_is_not_opened_twice_nor_renamed(tmp_path, fresh):
+    run = Run(tmp_path / "run", TINY)
+    with pytest.raises(UserError, match="another process is training here"):
+        Run(tmp_path / "run", TINY, fresh=fresh)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["run"]
+    run.close()
+    Run(tmp_path / "run", TINY, fresh=fresh).close()
+
+
+@pytest.mark.parametrize("begun", [["lock"], ["lock", "config.json.part"]])
+def test_a_run_killed_as_it_began_can_be_opened(tmp_path, begun):
+    for name in begun:
+        (tmp_path / name).write_text("{")
+    Run(tmp_path, TINY).close()
+    assert read_config(tmp_path) == TINY
+
+
+def test_a_place_that_cannot_be_written_is_one_clear_line(tmp_path):
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run/lock").mkdir()
+    for path in (tmp_path / "file", tmp_path / "file/run", tmp_path / "run", "/proc/run", "/proc/1/run"):
+        with pytest.raises(UserError, match=f"^{path}: cannot be written") as caught:
+            Run(Path(path), TINY)
+        assert "\n" not in str(caught.value)
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_a_checkpoint_restores_every_leaf_bit_for_bit(tmp_path, initial):
+    saved(tmp_path, initial, 8)
+    state, notes = restored(tmp_path, initial)
+    expected = scrambled(initial, 8)
+    assert notes == []
+    assert leaves(state) == leaves(expected)
+    assert {name.split(".")[1].split("[")[0] for name in leaves(state)} == set(initial._fields)
+    assert jax.tree.structure(state) == jax.tree.structure(expected)
+    assert jax.tree.map(jax.typeof, state) == jax.tree.map(jax.typeof, initial)  # the same program takes it
+
+
+def test_the_last_checkpoints_are_kept(tmp_path, initial):
+    saved(tmp_path, initial, 2, 4, 6, 8, 10)
+    assert checkpoint_manager(tmp_path, 3).all_steps() == [6, 8, 10]
+    assert sorted(entry.name for entry in (tmp_path / "checkpoints").iterdir()) == ["10", "6", "8"]
+
+
+@pytest.mark.parametrize("damage", [truncate, flip_a_bit])
+def test_whichever_file_of_a_checkpoint_is_damaged_the_one_before_is_taken_and_it_is_said(tmp_path, initial, damage):
+    saved(tmp_path / "run", initial, 4, 8)
+    for file in checkpoint_files(tmp_path / "run", 8):
+        copy = tmp_path / "copy"
+        shutil.copytree(tmp_path / "run", copy)
+        damage(copy / file.relative_to(tmp_path / "run"))
+        state, notes = restored(copy, initial)
+        assert leaves(state) == leaves(scrambled(initial, 4)), file
+        assert [note.split(" (")[0] for note in notes] == ["checkpoint 8 is damaged, going back to checkpoint 4"]
+        shutil.rmtree(copy)
+
+
+def test_with_all_checkpoints_damaged_the_run_begins_anew_and_says_so(tmp_path, initial):
+    saved(tmp_path, initial, 4, 8)
+    for file in checkpoint_files(tmp_path, 4) + checkpoint_files(tmp_path, 8):
+        truncate(file)
+    state, notes = restored(tmp_path, initial)
+    assert state is None
+    assert [note.split(" (")[0] for note in notes] == [
+        "checkpoint 8 is damaged, going back to checkpoint 4",
+        "checkpoint 4 is damaged, starting from the beginning",
+    ]
+
+
+def test_a_damaged_checkpoint_is_set_aside_and_its_step_can_be_saved_again(tmp_path, initial):
+    saved(tmp_path, initial, 4, 8)
+    for file in checkpoint_files(tmp_path, 8):
+        truncate(file)
+    damaged = contents(tmp_path / "checkpoints/8")
+    run = Run(tmp_path, TINY)
+    run.restore(initial)
+    for step in (8, 12, 16):
+        run.save(scrambled(initial, step))
+    run.close()
+    assert contents(tmp_path / "checkpoints/8.1") == damaged  # a file that cannot be read now may be readable later
+    state, notes = restored(tmp_path, initial)
+    assert leaves(state) == leaves(scrambled(initial, 16)) and notes == []
+    assert checkpoint_manager(tmp_path, 3).all_steps() == [8, 12, 16]
+
+
+def test_a_checkpoint_that_cannot_be_written_is_one_clear_line(tmp_path, initial):
+    run = Run(tmp_path, TINY)
+    shutil.rmtree(tmp_path / "checkpoints")
+    (tmp_path / "checkpoints").write_text("in the way")
+    with pytest.raises(UserError, match="checkpoint 4 cannot be written, earlier ones are kept") as caught:
+        run.save(scrambled(initial, 4))
+    assert "\n" not in str(caught.value)
+    run.close()
+
+
+def test_going_back_sets_rows_aside_and_later_ones_take_their_place(tmp_path):
+    maps = {name: np.ones(envs.make("maze/baseline").spec.map_shape, np.float32) for name in ("visits", "reward")}
+
+    def log(run, updates, value):
+        for update in updates:
+            run.log(update, {"x": value}, 1.0, {name: value * array for name, array in maps.items()})
+
+    config = dataclasses.replace(TINY, env="maze/baseline")
+    run = Run(tmp_path / "run", config)
+    log(run, (1, 2, 3, 4), 1.0)
+    run.go_back(4)
+    assert not run.notes
+    run.go_back(2)
+    log(run, (3,), 2.0)
+    run.go_back(0)
+    log(run, (1, 2), 3.0)
+    run.close()
+    assert [note.rpartition(" ")[2] for note in run.notes] == ["metrics.lost.1.csv", "metrics.lost.2.csv"]
+
+    def rows(name):
+        return [(row["update"], row["x"]) for row in read_metrics(tmp_path / "run" / name)]
+
+    assert rows("metrics.csv") == [(1, 3), (2, 3)]
+    assert rows("metrics.lost.1.csv") == [(3, 1), (4, 1)]
+    assert rows("metrics.lost.2.csv") == [(1, 1), (2, 1), (3, 2)]
+    np.testing.assert_array_equal(read_maps(tmp_path / "run")[:, 0, 0, 0], [3, 3])
