@@ -14,7 +14,7 @@ BASE = replace(
     checkpoint_every=1000,
     network=replace(LAPTOP.network, encoder_gain=1.0),
     world=replace(LAPTOP.world, hidden=(128, 128), half_life=0, reconstruction_weight=5.0),
-    vmpo=replace(LAPTOP.vmpo, target_period=10),
+    vmpo=replace(LAPTOP.vmpo, target_period=10, epsilon_temperature=0.01),
 )
 
 # One frame of 84×84 is 12×12 patches of 7×7 pixels, and two small units read these: with 4×4 the encoder alone took as

@@ -47,7 +47,7 @@ class WorldConfig:
     hidden: tuple[int, ...] = (256, 256)
     """hidden layers of predictor, reconstructor and generator"""
     half_life: int = 500
-    """updates in which the learning rate of the world model halves, down to a hundredth; 0 keeps it constant"""
+    """updates in which the learning rate of the world model halves, down to 1/400; 0 keeps it constant"""
     critic_hidden: tuple[int, ...] = (128, 128)
     """hidden layers of the critic, which sees every pair of a context and a hindsight vector"""
     layer_norm: bool = True
@@ -122,8 +122,8 @@ class VMPOConfig:
     """what the policy loss has of all samples alike is found as an expectation, not from samples: far less noise"""
     alpha: float = 0.5
     """every α at the start"""
-    epsilon_temperature: float = 0.01
-    """ε_η"""
+    epsilon_temperature: float = 0.1
+    """ε_η: the larger, the more the best of the batch count"""
     epsilon_alpha: float = 0.005
     """ε_α: the KL limit, where actions are numbered"""
     epsilon_mean: float = 0.01
@@ -278,7 +278,14 @@ PAPER = Config(
         contrast_share=1.0,
     ),
     bonus=BonusConfig(intrinsic_weight=0.2),
-    vmpo=VMPOConfig(discount=0.999, lambda_=1.0, target_period=10, train_beliefs=True, entropy_weight=0.001),
+    vmpo=VMPOConfig(
+        discount=0.999,
+        lambda_=1.0,
+        target_period=10,
+        epsilon_temperature=0.01,
+        train_beliefs=True,
+        entropy_weight=0.001,
+    ),
 )
 
 PRESETS = {"laptop": LAPTOP, "paper": PAPER}

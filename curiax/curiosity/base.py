@@ -12,7 +12,7 @@ from curiax.agent.networks import normalise
 from curiax.config import NetworkConfig, WorldConfig
 from curiax.types import CuriosityOutput, Experience, Masked, Params, State
 
-SLOWEST = 0.01  # of the first learning rate: the world model never stops learning
+SLOWEST = 0.0025  # of the first learning rate: the world model never stops learning
 
 
 class Distance(NamedTuple):
@@ -113,7 +113,7 @@ def belief_sizes(network: NetworkConfig, target: int) -> Sizes:
 
 
 def decay_of(world: WorldConfig) -> optax.Schedule:
-    """Factor of the world model's learning rate after n optimiser steps: 2^(−n / half-life), at least 1/100."""
+    """Factor of the world model's learning rate after n optimiser steps: 2^(−n / half-life), at least 1/400."""
     return optax.exponential_decay(1.0, world.half_life, 0.5, end_value=SLOWEST)
 
 
