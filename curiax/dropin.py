@@ -18,22 +18,22 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
+from jaxtyping import Array, Bool, Float, PRNGKeyArray, Shaped
 
 from curiax import curiosity as curiosities
-from curiax.agent.networks import embed_action
-from curiax.agent.policy import believe, make_agent
+from curiax.agent.policy import make_agent
 from curiax.config import PRESETS, Config, from_dict, to_dict, validate
-from curiax.config.dotted import override
+from curiax.config.dotted import names, override
 from curiax.config.presets import preset_for
+from curiax.curiosity.experience import from_pairs
 from curiax.curiosity.reward import Moments, mean_and_scale, moments_init, moments_update
+from curiax.curiosity.world_model import WorldModel, WorldState, make_optimizer, make_world_model
 from curiax.envs.spaces import Actions, Observations, Segment, check_segment, read_action_space, read_observation_space
 from curiax.errors import UserError, unknown_name
-from curiax.training.learner import descend, loss_weights, make_optimizer, masked_means
-from curiax.types import Agent, CuriosityOutput, EnvSpec, Experience, LearnerParams, State
+from curiax.types import Agent, EnvSpec, Experience
 
-FORMAT = 2  # of saved files
-EMPTY = Agent((), (), (), (), ())  # pyright: ignore[reportArgumentType] — for methods that have no beliefs
+FORMAT = 3  # of saved files
+READ = ("learning_rate", "network.*", "world.*", "bonus.decay", "bonus.prioritise")  # what `options` may set
 
 
 class Setup(NamedTuple):
@@ -61,13 +61,9 @@ class Memory(NamedTuple):
 class DropInState(NamedTuple):
     """All that is learned, counted or random."""
 
-    params: LearnerParams  # without policy, value and duals
-    critic: State
-    targets: State
-    optimizer: State
+    world: WorldState
     moments: Moments  # of the errors, by which rewards are normalised
     key: PRNGKeyArray
-    num_updates: Int[Array, ""]
 
 
 class Curiosity:
@@ -103,6 +99,9 @@ class Curiosity:
         config = base_config(preset)
         top = {"curiosity": name, "seed": seed, "bonus.prioritise": prioritise}
         top |= {} if learning_rate is None else {"learning_rate": learning_rate}
+        for field in options or {}:
+            if field in names(config) and field not in READ and f"{field.partition('.')[0]}.*" not in READ:
+                raise UserError(f"options: {field}: a curiosity in your own loop does not read it")
         for field, value in (top | dict(options or {})).items():
             config = override(config, field, value)
         self._setup = Setup(
@@ -136,7 +135,7 @@ class Curiosity:
 
     @property
     def num_updates(self) -> int:
-        return int(self._state.num_updates)
+        return int(self._state.world.num_updates)
 
     @property
     def name(self) -> str:
@@ -200,7 +199,7 @@ class Curiosity:
     def _check(self, *arrays: Any) -> tuple[Segment, Memory]:
         segment = check_segment(self._setup.observations, self._setup.actions, *arrays)
         batch_size = segment.obs.shape[1]
-        if batch_size < 2 and curiosities.resolve(self._setup.config.curiosity).endswith("+hindsight"):
+        if batch_size < 2 and curiosities.uses_hindsight(self._setup.config.curiosity):
             raise UserError("obs: got B = 1, expected at least 2: hindsight contrasts trajectories with each other")
         if self._memory is None or len(self._memory.first) != batch_size:
             return segment, fresh_memory(self._setup, batch_size)
@@ -224,23 +223,15 @@ def check_config(config: Config) -> Config:
         raise UserError(str(error).removeprefix("--")) from None
 
 
+def model_of(setup: Setup) -> WorldModel:
+    return make_world_model(curiosities.make(setup.config, setup.spec), make_optimizer(setup.config))
+
+
 @functools.partial(jax.jit, static_argnums=0)
 def initial_state(setup: Setup) -> DropInState:
-    config = setup.config
-    curiosity = curiosities.make(config, setup.spec)
-    key, key_agent, key_curiosity = jax.random.split(jax.random.key(config.seed), 3)
-    agent = make_agent(config.network, setup.spec, key_agent)._replace(policy=(), value=())
-    params, critic, targets = curiosity.init(key_curiosity, agent.encoder)
-    params = LearnerParams(agent if curiosity.trains_beliefs else EMPTY, {}, params)
-    return DropInState(
-        params=params,
-        critic=critic,
-        targets=targets,
-        optimizer=make_optimizer(config).init(params),
-        moments=moments_init(),
-        key=key,
-        num_updates=jnp.int32(0),
-    )
+    key, key_agent, key_curiosity = jax.random.split(jax.random.key(setup.config.seed), 3)
+    agent = make_agent(setup.config.network, setup.spec, key_agent)
+    return DropInState(model_of(setup).init(key_curiosity, agent), moments_init(), key)
 
 
 def fresh_memory(setup: Setup, batch_size: int) -> Memory:
@@ -257,7 +248,7 @@ def fresh_memory(setup: Setup, batch_size: int) -> Memory:
 def reward(setup: Setup, state: DropInState, memory: Memory, segment: Segment) -> Float[Array, "T B"]:
     """What the next update would pay this segment: by statistics that include it, and with that update's randomness."""
     key_learn = jax.random.split(state.key)[1]
-    output, _ = score(setup, state, state.params, memory, segment, key_learn)
+    output = model_of(setup).score(state.world, lambda agent: experience_of(agent, memory, segment), key_learn)
     mean, scale = mean_and_scale(moments_after(setup, state.moments, output.error), setup.config.bonus.decay)
     paid = jnp.maximum(output.error - mean, 0.0) if setup.config.bonus.prioritise else output.error
     return paid / scale if setup.normalise else paid
@@ -267,44 +258,21 @@ def reward(setup: Setup, state: DropInState, memory: Memory, segment: Segment) -
 def update(
     setup: Setup, state: DropInState, memory: Memory, segment: Segment
 ) -> tuple[DropInState, Memory, dict[str, Array]]:
-    """The learner's update, without policy and value."""
-    config, optimizer = setup.config, make_optimizer(setup.config)
+    """One step of the world model; statistics and beliefs move on past the segment."""
     key, key_learn = jax.random.split(state.key)
-
-    def loss(params: LearnerParams) -> tuple[Float[Array, ""], tuple]:
-        output, memory_after = score(setup, state, params, memory, segment, key_learn)
-        means = masked_means(output.losses)
-        weights = loss_weights(config)
-        total = jnp.sum(jnp.stack([weights.get(name, 1.0) * mean for name, mean in means.items()]))
-        metrics = {f"loss/{name}": mean for name, mean in means.items()} | output.metrics
-        metrics |= {"error": jnp.mean(output.error)}
-        return total, (output.error, output.critic, memory_after, metrics)
-
-    grads, (error, critic, memory_after, metrics) = jax.grad(loss, has_aux=True)(state.params)
-    params, optimizer_state = descend(optimizer, grads, state.optimizer, state.params)
-    seen = jnp.concatenate([segment.obs[:1], segment.next_obs])
-    targets = curiosities.make(config, setup.spec).follow(state.targets, params.agent.encoder, seen)
-    moments = moments_after(setup, state.moments, error)
-    state = DropInState(params, critic, targets, optimizer_state, moments, key, state.num_updates + 1)
-    return state, memory_after, metrics | {"gradient": optax.tree.norm(grads)}
-
-
-def score(
-    setup: Setup, state: DropInState, params: LearnerParams, memory: Memory, segment: Segment, key: PRNGKeyArray
-) -> tuple[CuriosityOutput, Memory]:
-    """What the method with these parameters finds in a segment, and where the beliefs stand after it."""
-    curiosity = curiosities.make(setup.config, setup.spec)
-    belief: Any = None
-    embedded: Any = None
-    if curiosity.trains_beliefs:
-        first = jnp.concatenate([memory.first[None], segment.ended[:-1]])
-        previous_action = jnp.concatenate([memory.previous_action[None], segment.action[:-1]])
-        belief = believe(params.agent, memory.belief, segment.obs, previous_action, first)
-        embedded = embed_action(params.agent.action_embedding, segment.action)
+    world, learned = model_of(setup).step(state.world, lambda agent: experience_of(agent, memory, segment), key_learn)
+    error, belief = learned.output.error, learned.experience.belief
+    metrics = {f"loss/{name}": mean for name, mean in learned.losses.items()} | learned.output.metrics
+    metrics |= {"error": jnp.mean(error), "gradient": optax.tree.norm(learned.grads)}
+    if belief is not None:
         memory = Memory(jax.lax.stop_gradient(belief[-1]), segment.action[-1], segment.ended[-1])
-    valid = jnp.ones(segment.ended.shape, bool)
-    experience = Experience(segment.obs, segment.action, valid, belief, embedded, segment.next_obs, segment.ended)
-    return curiosity.score(params.curiosity, state.critic, state.targets, experience, key), memory
+    return DropInState(world, moments_after(setup, state.moments, error), key), memory, metrics
+
+
+def experience_of(agent: Agent, memory: Memory, segment: Segment) -> Experience:
+    """A segment with the beliefs of this agent."""
+    before = (memory.first, memory.belief, memory.previous_action)
+    return from_pairs(agent, segment.obs, segment.action, segment.next_obs, segment.ended, *before)
 
 
 def moments_after(setup: Setup, moments: Moments, error: Float[Array, "T B"]) -> Moments:

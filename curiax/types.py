@@ -67,21 +67,22 @@ class Experience(NamedTuple):
     obs: Shaped[Array, "T1 B *obs"]  # T in pairs
     action: Shaped[Array, "T B *action"]  # a number, or a vector
     valid: Bool[Array, "T B"]
-    belief: Float[Array, "T1 B D"]  # T in pairs
-    action_embedding: Float[Array, "T B E"]
+    belief: Any = None  # Float[Array, "T1 B D"], T in pairs; None where the method trains no beliefs
+    action_embedding: Any = None  # Float[Array, "T B E"]
     next_obs: Shaped[Array, "T B *obs"] | None = None  # before any reset
     ended: Bool[Array, "T B"] | None = None  # in pairs: step t+1 belongs to another episode
 
 
-class Masked(NamedTuple):
-    """A per-step loss and where it counts; the mean is taken once, in the learner."""
+class Loss(NamedTuple):
+    """A per-step loss, where it counts, and its weight in the sum. The mean is taken once, in `world_model`."""
 
     value: Float[Array, "*any"]
     mask: Bool[Array, "*any"]
+    weight: float = 1.0
 
 
 class CuriosityOutput(NamedTuple):
-    losses: dict[str, Masked]  # unreduced: "reconstruction", "invariance", …
+    losses: dict[str, Loss]  # unreduced: "reconstruction", "invariance", …
     error: Float[Array, "T B"]  # what becomes reward
     metrics: dict[str, Array]
     critic: State = ()  # after its step

@@ -13,19 +13,25 @@ from curiax.config import NetworkConfig
 from curiax.envs.spaces import is_image
 from curiax.types import Agent, EnvSpec
 
+ACTION_EMBEDDING = 32  # size of the embedding of an action
 FIRST_OUTPUT = 0.01  # scales the heads' last layers at the start: the first policy is nearly uniform
 
 
-def make_encoder(config: NetworkConfig, spec: EnvSpec, key: PRNGKeyArray) -> VectorEncoder | ImageEncoder:
+def make_encoder(
+    config: NetworkConfig, spec: EnvSpec, key: PRNGKeyArray, hidden: tuple[int, ...] = ()
+) -> VectorEncoder | ImageEncoder:
+    """ω. `hidden` are layers behind the convolutions, or behind those of the config."""
     shape, scale = spec.observation_shape, spec.observation_scale
     if is_image(shape):
-        return ImageEncoder(shape, config.channels, config.image_hidden, config.embedding, key, scale, config.patch)
-    return VectorEncoder(shape, config.encoder_hidden, config.embedding, key, scale, config.encoder_gain)
+        return ImageEncoder(shape, config.channels, hidden, config.embedding, key, scale, config.patch)
+    return VectorEncoder(shape, config.encoder_hidden + hidden, config.embedding, key, scale, config.encoder_gain)
 
 
-def make_features(config: NetworkConfig, spec: EnvSpec, key: PRNGKeyArray) -> VectorEncoder | ImageEncoder:
+def make_features(
+    config: NetworkConfig, spec: EnvSpec, key: PRNGKeyArray, hidden: tuple[int, ...] = ()
+) -> VectorEncoder | ImageEncoder:
     """The encoder of a method that has its own."""
-    return make_encoder(replace(config, encoder_hidden=config.feature_hidden, encoder_gain=1.0), spec, key)
+    return make_encoder(replace(config, encoder_hidden=config.feature_hidden, encoder_gain=1.0), spec, key, hidden)
 
 
 def make_agent(config: NetworkConfig, spec: EnvSpec, key: PRNGKeyArray) -> Agent:
@@ -33,10 +39,10 @@ def make_agent(config: NetworkConfig, spec: EnvSpec, key: PRNGKeyArray) -> Agent
     num_outputs = distribution_for(spec).num_outputs(spec.num_actions)
     return Agent(
         encoder=make_encoder(config, spec, key_encoder),
-        action_embedding=jax.random.normal(key_action, (spec.num_actions, config.action_embedding)),
-        core=GRU(config.embedding + config.action_embedding, config.belief, key_core),
-        policy=MLP(config.belief, config.head_hidden, num_outputs, key_policy, last=FIRST_OUTPUT),
-        value=MLP(config.belief, config.head_hidden, 1, key_value, last=FIRST_OUTPUT),
+        action_embedding=jax.random.normal(key_action, (spec.num_actions, ACTION_EMBEDDING)),
+        core=GRU(config.embedding + ACTION_EMBEDDING, config.belief, key_core),
+        policy=MLP(config.belief, (config.belief,), num_outputs, key_policy, last=FIRST_OUTPUT),
+        value=MLP(config.belief, (config.belief,), 1, key_value, last=FIRST_OUTPUT),
     )
 
 

@@ -14,6 +14,7 @@ from rich.console import Console
 from curiax import curiosity, envs
 from curiax.commands.parsing import parse, parse_known, use_compilation_cache
 from curiax.config import Config, validate
+from curiax.config.dotted import names, refuse_unread
 from curiax.config.presets import preset_for, preset_of
 from curiax.errors import UserError
 from curiax.lab.diagnose import words
@@ -28,6 +29,7 @@ from curiax.types import Agent, Trajectory
 SHARES = {"explore": 0.4, "learn": 0.5, "measure": 0.1}  # of the time, or of the steps
 PREDICT_FIRST = 0.6  # of learning: before hindsight is learned
 FEWEST = 4  # batches that are measured
+UNREAD = ("env", "env_steps", "checkpoint_every")  # fields of a run that are not for the exploration
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,7 @@ def read(args: list[str]) -> Asked:
     envs.check_name(command.env)
     default = replace(preset_for(preset_of(rest).preset, command.env), env=command.env)
     config = validate(parse(Config, rest, "diagnose", default))
+    refuse_unread("the exploration", config, default, [name for name in names(config) if name not in UNREAD])
     curiosity.resolve(config.curiosity)
     return Asked(command, config, typed)
 
@@ -138,7 +141,7 @@ def diagnose(
     say("learning what hindsight explains")
     state = instrument.begin_hindsight(state)
     state = lesson(instrument.learn, state, agent, source, config, learning.part(1 - PREDICT_FIRST))
-    say(f"measuring, after {int(state.num_updates) * config.steps_per_update:,} steps of it")
+    say(f"measuring, after {int(state.world.num_updates) * config.steps_per_update:,} steps of it")
     measured, at_random = [], streams_at_random(config.batch_size)
     enough = measuring._replace(steps=measuring.steps and max(measuring.steps, FEWEST * config.steps_per_update))
     for trajectory in spend(source, enough, lambda _: config.steps_per_update):
@@ -159,5 +162,5 @@ def lesson(
     compiled = jax.jit(learn)
     for trajectory in spend(source, budget, lambda _: config.steps_per_update):
         state = compiled(state, agent, trajectory)
-        jax.block_until_ready(state.num_updates)  # the clock should not run ahead
+        jax.block_until_ready(state.world.num_updates)  # the clock should not run ahead
     return state

@@ -10,6 +10,7 @@ from rich.console import Console
 
 from curiax.commands.parsing import parse, parse_known, use_compilation_cache
 from curiax.config import Config, validate
+from curiax.config.dotted import refuse_unread
 from curiax.config.presets import preset_of
 from curiax.errors import UserError, unknown_name
 from curiax.studies.runner.options import Launcher
@@ -66,13 +67,14 @@ def one_process(command: StudyCommand) -> StudyCommand:
 
 def scm_study(command: StudyCommand, rest: list[str], console: Console) -> int:
     from curiax.lab.scm.run import run
-    from curiax.lab.scm.stream import CONFIG, SEEDS
+    from curiax.lab.scm.stream import CONFIG, READ, SEEDS
 
     if command.jobs is not None:
         raise UserError("--jobs: the study scm is one process")
     config = validate(parse(Config, rest, "study", CONFIG))
     if (config.env, config.curiosity, config.seed) != (CONFIG.env, CONFIG.curiosity, CONFIG.seed):
         raise UserError("environment, method and seed are the study's: choose with --only and --seeds")
+    refuse_unread("the study scm", config, CONFIG, READ)
     use_compilation_cache()
     return run(config, command.only, command.seeds or SEEDS, command.out or Path("runs/scm"), command.dry_run, console)
 

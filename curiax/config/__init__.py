@@ -1,40 +1,38 @@
 """What can be set."""
 
 from curiax.config.dotted import get
+from curiax.config.presets import LAPTOP, PAPER, PRESETS, preset_for
 from curiax.config.schema import (
-    LAPTOP,
-    PAPER,
-    PRESETS,
     AtariOptions,
     BonusConfig,
     Config,
     GymOptions,
-    MethodConfig,
     NetworkConfig,
     VMPOConfig,
     WorldConfig,
     from_dict,
     keywords,
+    retired,
     to_dict,
 )
-from curiax.config.validation import RANGES, validate
+from curiax.config.validation import validate
 
 __all__ = [
     "LAPTOP",
     "PAPER",
     "PRESETS",
-    "RANGES",
     "AtariOptions",
     "BonusConfig",
     "Config",
     "GymOptions",
-    "MethodConfig",
     "NetworkConfig",
     "VMPOConfig",
     "WorldConfig",
     "from_dict",
     "get",
     "keywords",
+    "preset_for",
+    "retired",
     "to_dict",
     "validate",
 ]

@@ -2,8 +2,47 @@
 
 from dataclasses import replace
 
-from curiax.config import LAPTOP, PAPER, PRESETS, Config
+from curiax.config.schema import BonusConfig, Config, NetworkConfig, VMPOConfig, WorldConfig
 from curiax.errors import UserError, unknown_name
+
+LAPTOP = Config()
+
+# The paper's numbers, verbatim (appendix C); Adam's β₁ = 0.9 is optax's default. 100,000 learner steps.
+PAPER = Config(
+    preset="paper",
+    env_steps=100_000 * 32 * 128,
+    batch_size=32,
+    unroll=128,
+    learning_rate=1e-4,
+    log_every=25,
+    checkpoint_every=1000,
+    network=NetworkConfig(
+        encoder_hidden=(512,),
+        feature_hidden=(512,),
+        embedding=512,
+        encoder_gain=1.0,
+        encoder_speed=1.0,
+        belief=256,
+    ),
+    world=WorldConfig(
+        horizon=1,
+        hidden=(512, 512, 512),
+        half_life=0,
+        critic_hidden=(512, 512, 512),
+        layer_norm=False,
+        latent=256,
+        noise=256,
+        reconstruction_weight=1.0,
+        temperature=0.5,
+        contrast_share=1.0,
+    ),
+    bonus=BonusConfig(intrinsic_weight=0.2),
+    vmpo=VMPOConfig(
+        discount=0.999, return_lambda=1.0, epsilon_temperature=0.01, target_period=10, entropy_weight=0.001
+    ),
+)
+
+PRESETS = {"laptop": LAPTOP, "paper": PAPER}
 
 # LAPTOP was tuned in the maze (docs/maze.md). All other families start from these sizes and learning rates.
 BASE = replace(
@@ -36,7 +75,7 @@ ATARI_PAPER = replace(
     PAPER,
     env_steps=3_000_000 * 32 * 128,
     log_every=5,
-    network=replace(PAPER.network, patch=1, channels=(16, 32, 32), image_hidden=()),
+    network=replace(PAPER.network, patch=1, channels=(16, 32, 32)),
     world=replace(PAPER.world, horizon=8),
 )
 
@@ -56,18 +95,11 @@ GYM_LAPTOP = replace(
     bonus=replace(BASE.bonus, decay=0.999, intrinsic_weight=0.01),
     vmpo=replace(
         BASE.vmpo,
-        train_beliefs=True,
+        form="sparse",
         target_period=4,
-        top_fraction=1.0,
-        temperature=0.05,
-        temperature_memory=0.99,
-        control_variate=True,
         epsilon_temperature=1.0,
-        alpha=0.1,
         epsilon_alpha=0.02,
-        value_weight=0.25,
         entropy_weight=0.004,
-        popart_step=0.003,
     ),
 )
 

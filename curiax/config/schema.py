@@ -1,4 +1,4 @@
-"""Everything that can be set, as frozen dataclasses, and the two presets."""
+"""Everything that can be set, as frozen dataclasses; each field has its range beside it."""
 
 import dataclasses
 import json
@@ -7,100 +7,72 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
+from curiax.config.ranges import Above, Layers, Range
 from curiax.errors import UserError
+
+Size = Annotated[int, Range(1, 2**16)]
+Share = Annotated[float, Range(0, 1)]
+Positive = Annotated[float, Above(0)]
+NotNegative = Annotated[float, Range(0)]
 
 
 @dataclass(frozen=True)
 class NetworkConfig:
     """Sizes of the agent's networks."""
 
-    encoder_hidden: tuple[int, ...] = ()
+    encoder_hidden: Layers = ()
     """hidden layers of the encoder ω; none makes it linear"""
-    patch: int = 1
-    """side of the square patches that an image is cut into before all else; 1 keeps its pixels"""
-    channels: tuple[int, ...] = (16, 32, 32)
-    """the encoder's units, where observations are images, and the channels of each"""
-    image_hidden: tuple[int, ...] = ()
-    """hidden layers between these and w"""
-    embedding: int = 64
+    patch: Annotated[int, Range(1, 2**10)] = 1
+    """images are cut into square patches of this side, each one input of the convolutions; 1 keeps the pixels"""
+    channels: Annotated[Layers, "not empty"] = (16, 32, 32)
+    """convolutional units of the encoder, where observations are images, and the channels of each"""
+    embedding: Size = 64
     """size of w = ω(o)"""
-    feature_hidden: tuple[int, ...] = (128,)
+    feature_hidden: Layers = (128,)
     """hidden layers of the encoders that methods other than BYOL have of their own"""
-    encoder_gain: float = 6.0
-    """factor of the initial weights of the last layer of ω, for vectors; above 1 makes up for sparse observations"""
-    encoder_speed: float = 0.1
-    """learning rate of the encoder ω, relative to the agent's: its slow copy is the target, which should stand still"""
-    action_embedding: int = 32
-    """size of the embedding of an action"""
-    belief: int = 128
-    """size of the belief b, the state of both GRUs"""
-    head_hidden: tuple[int, ...] = (128,)
-    """hidden layers of the policy and value heads"""
+    encoder_gain: Positive = 6.0
+    """factor of the initial weights of the last layer of ω, for vectors; above 1 suits sparse observations"""
+    encoder_speed: NotNegative = 0.1
+    """learning rate of ω relative to the others; a slow encoder keeps its bootstrapped targets still"""
+    belief: Size = 128
+    """size of the belief b, of both GRUs, and of the hidden layer of policy and value"""
 
 
 @dataclass(frozen=True)
 class WorldConfig:
-    """The curiosity's world model. τ, λ, z, ε, H are the paper's."""
+    """The curiosity's world model. H, τ, λ, z, ε are the paper's."""
 
-    horizon: int = 1
-    """H: open-loop steps predicted"""
-    hidden: tuple[int, ...] = (256, 256)
+    horizon: Annotated[int, Range(1)] = 1
+    """H: open-loop steps predicted; at most the unroll"""
+    hidden: Annotated[Layers, "not empty"] = (256, 256)
     """hidden layers of predictor, reconstructor and generator"""
-    half_life: int = 500
-    """updates in which the learning rate of the world model halves, down to 1/400; 0 keeps it constant"""
-    critic_hidden: tuple[int, ...] = (128, 128)
+    half_life: Annotated[int, Range(0)] = 500
+    """updates in which the world model's learning rate halves, down to 1/400; 0 keeps it constant"""
+    critic_hidden: Annotated[Layers, "not empty"] = (128, 128)
     """hidden layers of the critic, which sees every pair of a context and a hindsight vector"""
     layer_norm: bool = True
     """normalise the hidden layers of generator and reconstructor (LayerNorm without scale and shift)"""
-    target_decay: float = 0.99
-    """α: the target encoder's memory per update"""
-    latent: int = 32
+    latent: Annotated[int, Range(0, 2**16)] = 32
     """size of the hindsight vector z"""
-    noise: int = 32
+    noise: Annotated[int, Range(0, 2**16)] = 32
     """size of the generator's noise ε"""
-    reconstruction_weight: float = 8.0
-    """1/λ: weight of reconstruction against invariance"""
-    invariance_weight: float = 1.0
-    """weight of the contrastive loss in the model; 0 leaves it out"""
-    temperature: float = 0.5
+    reconstruction_weight: NotNegative = 8.0
+    """1/λ: weight of the reconstruction loss; the contrastive loss has weight 1"""
+    temperature: Positive = 0.5
     """τ: divides the critic's energies"""
-    critic: Literal["concat", "separable"] = "concat"
-    """an MLP of [b, a, z], or an inner product of an MLP of [b, a] and an MLP of z"""
-    contrast_share: float = 0.5
-    """share of the time steps, drawn anew each update, on which z is contrasted"""
-    measure_outcomes: bool = False
-    """also measure how well (b, a) alone, and z alone, tell the outcome"""
-
-
-@dataclass(frozen=True)
-class MethodConfig:
-    """What only one method has. EMI's weights are its authors' for Atari."""
-
-    emi_information: float = 0.1
-    """EMI: weight of the mutual information"""
-    emi_error: float = 100.0
-    """EMI: weight of ‖S‖², the part of the dynamics that is not linear"""
-    emi_prior: float = 0.5
-    """EMI: weight of the KL from the action embeddings to N(0, I)"""
-    dora_discount: float = 0.99
-    """DORA: γ_E; 0 counts visits of the action itself, not of where it leads"""
-    dora_rate: float = 0.01
-    """DORA: α_E, how far one visit takes an E-value; a pair that is paid for counts as visited once at least"""
+    contrast_share: Share = 0.5
+    """share of the time steps, drawn anew in each update, on which z is contrasted"""
 
 
 @dataclass(frozen=True)
 class BonusConfig:
     """From errors to rewards."""
 
-    decay: float = 0.99
+    decay: Annotated[float, Above(0, below=1)] = 0.99
     """memory of the reward statistics per update"""
     prioritise: bool = True
     """pay only what exceeds the mean error"""
-    rescale_horizon: bool = False
-    """with H > 1, rescale the first transitions of a sequence, which get fewer error terms"""
-    include_invariance: bool = False
-    """add the contrastive term to the reward"""
-    intrinsic_weight: float = 0.2
+    intrinsic_weight: NotNegative = 0.2
     """weight of the intrinsic reward in the mixed regime"""
 
 
@@ -108,37 +80,19 @@ class BonusConfig:
 class VMPOConfig:
     """V-MPO and its returns."""
 
-    discount: float = 0.99
+    discount: Share = 0.99
     """γ"""
-    lambda_: float = 0.95
+    return_lambda: Share = 0.95
     """λ of the returns; 1 is the return to the end of the unroll"""
-    top_fraction: float = 0.5
-    """share of the batch, by advantage, that the policy follows"""
-    temperature: float = 0.5
-    """η at the start"""
-    temperature_memory: float = 0.0
-    """0: η follows its gradient. Else it is solved for in each batch, and falls no faster than by this factor"""
-    control_variate: bool = False
-    """what the policy loss has of all samples alike is found as an expectation, not from samples: far less noise"""
-    alpha: float = 0.5
-    """every α at the start"""
-    epsilon_temperature: float = 0.1
+    form: Literal["paper", "sparse"] = "paper"
+    """V-MPO as published, or with η solved for in each batch, where rewards are rare (docs/gymnasium.md)"""
+    epsilon_temperature: NotNegative = 0.1
     """ε_η: the larger, the more the best of the batch count"""
-    epsilon_alpha: float = 0.005
-    """ε_α: the KL limit, where actions are numbered"""
-    epsilon_mean: float = 0.01
-    """ε_αμ: the KL limit of a Gaussian policy's mean"""
-    epsilon_covariance: float = 1e-4
-    """ε_αΣ: and of its covariance, which would otherwise shrink before the mean is found"""
-    target_period: int = 45
+    epsilon_alpha: NotNegative = 0.005
+    """ε_α: the KL limit of discrete policies"""
+    target_period: Annotated[int, Range(1)] = 45
     """updates between copies of the online network to the acting one"""
-    train_beliefs: bool = True
-    """do policy and value train encoder and core too (representation sharing), where the curiosity trains them?"""
-    popart_step: float = 0.01
-    """how far an update moves the scale of values, which begins at 1, to that of its returns; few updates need more"""
-    value_weight: float = 0.5
-    """weight of the value loss"""
-    entropy_weight: float = 0.001
+    entropy_weight: NotNegative = 0.001
     """weight of the entropy bonus"""
 
 
@@ -146,14 +100,10 @@ class VMPOConfig:
 class AtariOptions:
     """What an Atari game is played with."""
 
-    sticky: Annotated[float, tyro.conf.arg(aliases=["--sticky"])] = 0.0
+    sticky: Annotated[float, Range(0, 1), tyro.conf.arg(aliases=["--sticky"])] = 0.0
     """probability that the emulator repeats the last action instead of the one it is given"""
     noise: Annotated[Literal["none", "persistive", "patches"], tyro.conf.arg(aliases=["--noise"])] = "none"
-    """noise laid over the frames: a random walk of every pixel, or a strip of patches, both driven by the actions"""
-    noops: int = 30
-    """an episode begins with up to so many no-ops; EnvPool plays one at least"""
-    frame_limit: int = 108_000
-    """frames of an episode, four to an agent step; then it is truncated"""
+    """noise over the frames, driven by the actions: a random walk of every pixel, or a strip of patches"""
     full_actions: bool = False
     """all 18 actions, instead of those that the game knows"""
 
@@ -164,27 +114,10 @@ class GymOptions:
 
     kwargs: tuple[str, ...] = ()
     """arguments of gymnasium.make, as NAME=VALUE; a value is JSON, or else a word"""
-    kinds: int = 0
-    """integers of an observation are kinds of things below this number, each an input of its own; 0: amounts"""
+    kinds: Annotated[int, Range(0, 256)] = 0
+    """integer observations are categories below this number, and become one-hot; 0: they are amounts"""
     vectorization: Literal["auto", "sync", "async"] = "auto"
     """one after the other, a process for each, or (auto) the environment's own vector form, where it has one"""
-    autoreset: Literal["next-step", "same-step", "disabled"] = "next-step"
-    """Gymnasium's mode of the vector environment: what is learned is the same in each, next-step wastes no steps"""
-
-
-def keywords(options: GymOptions) -> dict[str, Any]:
-    """`kwargs`, read."""
-    return dict(keyword(text) for text in options.kwargs)
-
-
-def keyword(text: str) -> tuple[str, Any]:
-    name, equals, value = text.partition("=")
-    if not (equals and name.isidentifier()):
-        raise UserError(f"--gym.kwargs {text}: must be NAME=VALUE")
-    try:
-        return name, json.loads(value)
-    except ValueError:
-        return name, value
 
 
 @dataclass(frozen=True)
@@ -195,37 +128,30 @@ class Config:
     """an environment, see `curiax list envs`"""
     curiosity: str = "byol-hindsight"
     """a method, see `curiax list methods`"""
-    seed: int = 0
+    seed: Annotated[int, Range(0, 2**32 - 1)] = 0
     """the one source of randomness"""
     preset: Literal["laptop", "paper"] = "laptop"
     """where the defaults come from"""
     reward: Literal["intrinsic", "mixed"] = "intrinsic"
     """curiosity alone, or added to the environment's own reward"""
-    coin_reward: float = 0.0
-    """what the maze pays for a coin"""
-    env_steps: int = 3_500_000
+    env_steps: Annotated[int, Range(1)] = 3_500_000
     """environment steps in all"""
-    batch_size: int = 32
+    batch_size: Annotated[int, Range(1, 2**20)] = 32
     """B: trajectories per update, and K of the contrastive loss"""
-    unroll: int = 16
+    unroll: Annotated[int, Range(2, 2**20)] = 16
     """T: steps per trajectory"""
-    passes: int = 1
-    """gradient steps from each batch, all for the same rewards; where steps of the environment are dear, several"""
-    learning_rate: float = 8e-4
+    passes: Annotated[int, Range(1, 1000)] = 1
+    """gradient steps from each batch, for the same rewards; several where environment steps are slow"""
+    learning_rate: Annotated[float, Above(0, below=1)] = 8e-4
     """Adam's step size"""
-    max_gradient_norm: float = 1.0
-    """a larger gradient is scaled down to this norm"""
     sync: bool = False
     """where the environment is stepped on the host: never collect a batch while learning from another"""
-    log_every: int = 50
+    log_every: Annotated[int, Range(1, 2**20)] = 50
     """updates per row of metrics; they run as one compiled program"""
-    checkpoint_every: int = 2000
+    checkpoint_every: Annotated[int, Range(1)] = 2000
     """updates between checkpoints"""
-    keep_checkpoints: int = 3
-    """how many checkpoints stay on disk"""
     network: NetworkConfig = field(default_factory=NetworkConfig)
     world: WorldConfig = field(default_factory=WorldConfig)
-    method: MethodConfig = field(default_factory=MethodConfig)
     bonus: BonusConfig = field(default_factory=BonusConfig)
     vmpo: VMPOConfig = field(default_factory=VMPOConfig)
     atari: AtariOptions = field(default_factory=AtariOptions)
@@ -242,53 +168,19 @@ class Config:
         return max(1, round(self.env_steps / interval)) * self.log_every
 
 
-LAPTOP = Config()
+def keywords(options: GymOptions) -> dict[str, Any]:
+    """`kwargs` as a dict."""
+    return dict(keyword(text) for text in options.kwargs)
 
-# The paper's numbers, verbatim (appendix C); Adam's β₁ = 0.9 is optax's default. 100,000 learner steps.
-PAPER = Config(
-    preset="paper",
-    env_steps=100_000 * 32 * 128,
-    batch_size=32,
-    unroll=128,
-    learning_rate=1e-4,
-    log_every=25,
-    checkpoint_every=1000,
-    network=NetworkConfig(
-        encoder_hidden=(512,),
-        feature_hidden=(512,),
-        embedding=512,
-        encoder_gain=1.0,
-        encoder_speed=1.0,
-        action_embedding=32,
-        belief=256,
-        head_hidden=(256,),
-    ),
-    world=WorldConfig(
-        horizon=1,
-        hidden=(512, 512, 512),
-        half_life=0,
-        critic_hidden=(512, 512, 512),
-        layer_norm=False,
-        target_decay=0.99,
-        latent=256,
-        noise=256,
-        reconstruction_weight=1.0,
-        temperature=0.5,
-        critic="concat",
-        contrast_share=1.0,
-    ),
-    bonus=BonusConfig(intrinsic_weight=0.2),
-    vmpo=VMPOConfig(
-        discount=0.999,
-        lambda_=1.0,
-        target_period=10,
-        epsilon_temperature=0.01,
-        train_beliefs=True,
-        entropy_weight=0.001,
-    ),
-)
 
-PRESETS = {"laptop": LAPTOP, "paper": PAPER}
+def keyword(text: str) -> tuple[str, Any]:
+    name, equals, value = text.partition("=")
+    if not (equals and name.isidentifier()):
+        raise UserError(f"--gym.kwargs {text}: must be NAME=VALUE")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value
 
 
 def to_dict(config: Config) -> dict[str, Any]:
@@ -296,19 +188,42 @@ def to_dict(config: Config) -> dict[str, Any]:
 
 
 def from_dict(values: dict[str, Any]) -> Config:
-    """The inverse of `to_dict`, also after a trip through JSON."""
-    parts = {
-        "network": NetworkConfig,
-        "world": WorldConfig,
-        "method": MethodConfig,
-        "bonus": BonusConfig,
-        "vmpo": VMPOConfig,
-        "atari": AtariOptions,
-        "gym": GymOptions,
-    }
-    built = {name: part(**_tuples(values.get(name, {}))) for name, part in parts.items()}
-    return Config(**(_tuples(values) | built))
+    """The inverse of `to_dict`, also after a trip through JSON. Retired fields of older versions are dropped."""
+    return _build(Config, values, "")
 
 
-def _tuples(values: dict[str, Any]) -> dict[str, Any]:
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
+def _build(part: type, values: dict[str, Any], prefix: str) -> Any:
+    built: dict[str, Any] = {}
+    known = {one.name: one for one in dataclasses.fields(part)}
+    for name, value in values.items():
+        if prefix + name in RETIRED or name in RETIRED:
+            continue
+        if name not in known:
+            raise KeyError(f"{prefix}{name} is no field")
+        inner: Any = known[name].type
+        if dataclasses.is_dataclass(inner):
+            value = _build(inner, value, f"{prefix}{name}.")  # pyright: ignore[reportArgumentType]
+        built[name] = tuple(value) if isinstance(value, list) else value
+    return part(**built)
+
+
+def retired(values: dict[str, Any]) -> list[str]:
+    """The retired fields that a saved config has, by their dotted names."""
+    flat = [*values, *(f"{group}.{name}" for group, part in values.items() if isinstance(part, dict) for name in part)]
+    return [name for name in flat if name in RETIRED]
+
+
+# Fields of older versions. A saved config may have them; they are dropped when it is read.
+RETIRED = frozenset(
+    """
+    coin_reward max_gradient_norm keep_checkpoints method
+    network.image_hidden network.action_embedding network.head_hidden
+    world.target_decay world.invariance_weight world.critic world.measure_outcomes world.updates world.shortcut
+    world.speed world.hindsight_speed world.critic_speed world.warm_up_weight world.warm_up_speed world.side_share
+    world.blur world.relative world.open_routes world.form
+    bonus.rescale_horizon bonus.include_invariance
+    vmpo.lambda_ vmpo.top_fraction vmpo.temperature vmpo.temperature_memory vmpo.control_variate vmpo.alpha
+    vmpo.epsilon_mean vmpo.epsilon_covariance vmpo.train_beliefs vmpo.popart_step vmpo.value_weight
+    atari.noops atari.frame_limit gym.autoreset
+    """.split()  # noqa: SIM905 — a list to be read
+)

@@ -8,6 +8,7 @@ from curiax.curiosity.dora import dora
 from curiax.curiosity.measures.aleatoric import aleatoric
 from curiax.curiosity.measures.hindsight import hindsight
 from curiax.curiosity.measures.predict import predict
+from curiax.curiosity.measures.variants import contrast_paid, separable_critic, with_outcomes, without_contrast
 from curiax.curiosity.representations import REPRESENTATIONS
 from curiax.curiosity.representations.emi import emi
 from curiax.curiosity.rnd import rnd
@@ -19,6 +20,12 @@ MEASURES: dict[str, Callable[[Config], Measure]] = {
     "predict": predict,
     "aleatoric": aleatoric,
     "hindsight": hindsight,
+}
+MEASURES |= {  # for the studies of appendix B
+    "hindsight-outcomes": with_outcomes,
+    "hindsight-no-contrast": without_contrast,
+    "hindsight-contrast-paid": contrast_paid,
+    "hindsight-separable": separable_critic,
 }
 
 # Methods that score a transition by a model of their own.
@@ -42,6 +49,11 @@ def resolve(name: str) -> str:
     if measure in MEASURES:
         raise UserError(unknown_name(f"--curiosity {name}: representation", representation, REPRESENTATIONS))
     raise UserError(unknown_name("--curiosity", name, METHODS))
+
+
+def uses_hindsight(name: str) -> bool:
+    """Does the method of that name contrast hindsight vectors, which takes at least two trajectories?"""
+    return resolve(name).partition("+")[2].startswith("hindsight")
 
 
 def make(config: Config, spec: EnvSpec) -> Curiosity:

@@ -9,8 +9,9 @@ import optax
 from jaxtyping import Array, Bool, Float, PRNGKeyArray, Shaped
 
 from curiax.agent.networks import normalise
+from curiax.agent.policy import ACTION_EMBEDDING
 from curiax.config import NetworkConfig, WorldConfig
-from curiax.types import CuriosityOutput, Experience, Masked, Params, State
+from curiax.types import CuriosityOutput, Experience, Loss, Params, State
 
 SLOWEST = 0.0025  # of the first learning rate: the world model never stops learning
 
@@ -37,7 +38,7 @@ class Curiosity(NamedTuple):
         [PRNGKeyArray, Params], tuple[Params, Params, State]
     ]  # key, agent's encoder -> params, critic, targets
     score: Callable[[Params, Params, State, Experience, PRNGKeyArray], CuriosityOutput]
-    follow: Callable[[State, Params, Array], State]  # targets, agent's encoder, obs [T+1, B, ...] -> targets
+    follow: Callable[[State, Params, Array], State]  # targets, agent's encoder, o_{t+1} [T, B, ...] -> targets
     trains_beliefs: bool = False  # do its losses train the agent's encoder and core?
 
 
@@ -47,7 +48,7 @@ class Represented(NamedTuple):
     state: Float[Array, "T B D"]  # x_t, from which the open loop starts: the belief b_t
     action: Float[Array, "T B E"]  # a_t, embedded
     target: Float[Array, "T B F"]  # raw w̄_{t+1}; never trained through
-    losses: dict[str, Masked]  # the representation's own
+    losses: dict[str, Loss]  # the representation's own
     metrics: dict[str, Array]
     ended: Bool[Array, "T B"] | None = None  # as in `Experience`
 
@@ -94,7 +95,7 @@ def combine(representation: Representation, measure: Measure) -> Curiosity:
 def from_beliefs(
     experience: Experience,
     target: Float[Array, "T B F"],
-    losses: dict[str, Masked] | None = None,
+    losses: dict[str, Loss] | None = None,
     metrics: dict[str, Array] | None = None,
 ) -> Represented:
     """A target to be predicted from (b_t, a_t), as in the paper (appendix D, "Choice of Baseline Method")."""
@@ -109,7 +110,7 @@ def from_beliefs(
 
 def belief_sizes(network: NetworkConfig, target: int) -> Sizes:
     """The sizes of `from_beliefs`."""
-    return Sizes(state=network.belief, action=network.action_embedding, target=target)
+    return Sizes(state=network.belief, action=ACTION_EMBEDDING, target=target)
 
 
 def decay_of(world: WorldConfig) -> optax.Schedule:
@@ -117,30 +118,9 @@ def decay_of(world: WorldConfig) -> optax.Schedule:
     return optax.exponential_decay(1.0, world.half_life, 0.5, end_value=SLOWEST)
 
 
-def stay(targets: State, encoder: Params, obs: Array) -> State:
+def stay(targets: State, encoder: Params, next_obs: Array) -> State:
     """The `follow` of a method whose targets never change."""
     return targets
-
-
-def current(experience: Experience) -> Shaped[Array, "T B *obs"]:
-    """o_t."""
-    return experience.obs[: experience.valid.shape[0]]
-
-
-def following(experience: Experience) -> Shaped[Array, "T B *obs"]:
-    """o_{t+1}, before any reset."""
-    return experience.obs[1:] if experience.next_obs is None else experience.next_obs
-
-
-def observations(experience: Experience) -> Shaped[Array, "N B *obs"]:
-    """All observations, each once: T+1 of a stream, where one ends a transition and begins the next, or 2T in pairs."""
-    return experience.obs if experience.next_obs is None else jnp.concatenate([experience.obs, experience.next_obs])
-
-
-def ends(experience: Experience, x: Shaped[Array, "N B *any"]) -> tuple[Array, Array]:
-    """Both ends of every transition, x_t and x_{t+1}, of what was computed from `observations`."""
-    num_steps = experience.valid.shape[0]
-    return x[:num_steps], x[-num_steps:]
 
 
 def shift(x: Shaped[Array, "T B *any"], steps: int) -> Shaped[Array, "T B *any"]:
@@ -165,12 +145,8 @@ def valid_pairs(
     return jnp.stack(pairs)
 
 
-def credit(error: Float[Array, "H T B"], valid: Bool[Array, "H T B"], rescale: bool) -> Float[Array, "T B"]:
-    """r_raw(s) = Σ over valid (t, i) with t + i = s + 1 of error(t, i); optionally × H / number of terms."""
+def credit(error: Float[Array, "H T B"], valid: Bool[Array, "H T B"]) -> Float[Array, "T B"]:
+    """r_raw(s) = Σ over valid (t, i) with t + i = s + 1 of error(t, i); fewer terms for the first H − 1 transitions."""
     horizon = error.shape[0]
     terms = jnp.where(valid, error, 0.0)
-    total = jnp.sum(jnp.stack([shift(terms[i], -i) for i in range(horizon)]), axis=0)
-    if not rescale:
-        return total
-    count = jnp.sum(jnp.stack([shift(valid[i].astype(error.dtype), -i) for i in range(horizon)]), axis=0)
-    return total * horizon / jnp.maximum(count, 1.0)
+    return jnp.sum(jnp.stack([shift(terms[i], -i) for i in range(horizon)]), axis=0)

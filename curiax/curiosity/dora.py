@@ -11,8 +11,12 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray, Shaped
 from curiax.agent.networks import MLP, concatenate
 from curiax.agent.policy import make_features
 from curiax.config import Config
-from curiax.curiosity.base import Curiosity, current, shift, stay
-from curiax.types import CuriosityOutput, EnvSpec, Experience, Masked, Params, State
+from curiax.curiosity.base import Curiosity, shift, stay
+from curiax.curiosity.experience import current
+from curiax.types import CuriosityOutput, EnvSpec, Experience, Loss, Params, State
+
+DISCOUNT = 0.99  # γ_E; 0 counts visits of the action itself, not of where it leads
+RATE = 0.01  # α_E: how far one visit takes an E-value; a pair that is paid for counts as visited at least once
 
 
 def dora(config: Config, spec: EnvSpec) -> Curiosity:
@@ -23,7 +27,7 @@ def dora(config: Config, spec: EnvSpec) -> Curiosity:
     gradient near E = 1. Paid 1/√(−ln E(x_t, a_t)). The target is deterministic. The head has an output for every
     action, or reads an action that is a vector.
     """
-    network, discount, rate = config.network, config.method.dora_discount, config.method.dora_rate
+    network, discount, rate = config.network, DISCOUNT, RATE
 
     def init(key: PRNGKeyArray, encoder: Params) -> tuple[Params, Params, State]:
         key_encoder, key_head = jax.random.split(key)
@@ -43,7 +47,7 @@ def dora(config: Config, spec: EnvSpec) -> Curiosity:
         target, known = sarsa_target(value, valid, discount, experience.ended)
         surprise = minus_log_evalue(jax.lax.stop_gradient(logit), rate)
         return CuriosityOutput(
-            losses={"evalue": Masked(optax.sigmoid_binary_cross_entropy(logit, target), known)},
+            losses={"evalue": Loss(optax.sigmoid_binary_cross_entropy(logit, target), known)},
             error=jnp.where(valid, jax.lax.rsqrt(surprise), 0.0),
             metrics={
                 "evalue": jnp.mean(value, where=valid),

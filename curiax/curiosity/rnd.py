@@ -1,6 +1,5 @@
 """Random network distillation (Burda et al., 2019): the error of a network trained to copy a fixed random one."""
 
-from dataclasses import replace
 from typing import NamedTuple
 
 import jax
@@ -9,8 +8,9 @@ from jaxtyping import Array, Float, PRNGKeyArray, Shaped
 
 from curiax.agent.policy import make_features
 from curiax.config import Config
-from curiax.curiosity.base import Curiosity, following, squared_distance
-from curiax.types import CuriosityOutput, EnvSpec, Experience, Masked, Params, State
+from curiax.curiosity.base import Curiosity, squared_distance
+from curiax.curiosity.experience import following
+from curiax.types import CuriosityOutput, EnvSpec, Experience, Loss, Params, State
 
 CLIP = 5.0
 
@@ -27,18 +27,13 @@ class RNDTargets(NamedTuple):
 def rnd(config: Config, spec: EnvSpec) -> Curiosity:
     """‖f̂(o_{t+1}) − f(o_{t+1})‖², o whitened by running statistics and clipped to ±5. The target is deterministic."""
     network = config.network
-    deeper = replace(
-        network,
-        feature_hidden=network.feature_hidden + config.world.hidden,
-        image_hidden=network.image_hidden + config.world.hidden,
-    )
     shape = spec.observation_shape
     whitened = spec._replace(observation_scale=1.0)
 
     def init(key: PRNGKeyArray, encoder: Params) -> tuple[Params, Params, State]:
         key_copy, key_target = jax.random.split(key)
         target = make_features(network, whitened, key_target)
-        copy = make_features(deeper, whitened, key_copy)
+        copy = make_features(network, whitened, key_copy, hidden=config.world.hidden)
         return copy, (), RNDTargets(target, jnp.float32(0), jnp.zeros(shape), jnp.ones(shape))
 
     def score(
@@ -47,13 +42,13 @@ def rnd(config: Config, spec: EnvSpec) -> Curiosity:
         obs = whiten(targets, following(experience))
         error = squared_distance(jax.lax.stop_gradient(targets.network(obs)), params(obs))
         return CuriosityOutput(
-            losses={"distillation": Masked(error, experience.valid)},
+            losses={"distillation": Loss(error, experience.valid)},
             error=jnp.where(experience.valid, jax.lax.stop_gradient(error), 0.0),
             metrics={"prediction_error": jnp.mean(error, where=experience.valid)},
         )
 
-    def follow(targets: RNDTargets, encoder: Params, obs: Array) -> RNDTargets:
-        return observe(targets, obs[1:])
+    def follow(targets: RNDTargets, encoder: Params, next_obs: Array) -> RNDTargets:
+        return observe(targets, next_obs)
 
     return Curiosity(init, score, follow)
 

@@ -21,7 +21,7 @@ ENVS |= {"gym/ID": "any Gymnasium environment by its id, such as gym/CartPole-v1
 FOREIGN = {"craftax": craftax, "gymnax": gymnax}  # JAX environments of others
 
 
-def make(name: str, coin_reward: float = 0.0) -> Environment:
+def make(name: str) -> Environment:
     """The environment of that name."""
     family, _, rest = name.partition("/")
     if family in HOSTS:
@@ -32,7 +32,7 @@ def make(name: str, coin_reward: float = 0.0) -> Environment:
         raise UserError(unknown_name("environment", name, ENVS))
     if name.startswith("scm/"):
         return scm.make(name.removeprefix("scm/"))
-    return maze.make(name.removeprefix("maze/"), coin_reward)
+    return maze.make(name.removeprefix("maze/"), coin_reward=1.0)  # counts in the mixed regime alone
 
 
 class Host(NamedTuple):
@@ -82,7 +82,7 @@ def spec_of(config: Config) -> EnvSpec:
     """What the config's environment is like, wherever it is stepped."""
     if on_host(config.env):
         return HOSTS[config.env.partition("/")[0]].spec(config)
-    return make(config.env, config.coin_reward).spec
+    return make(config.env).spec
 
 
 def check_name(name: str) -> None:

@@ -97,7 +97,7 @@ def make_pool(name: str, batch_size: int, options: GymOptions, reading: Reading 
     if own_form(name, options):
         return build(name, batch_size, options, {"vectorization_mode": "vector_entry_point"})
     run_async = options.vectorization == "async"
-    vector: dict[str, Any] = {"autoreset_mode": AutoresetMode[options.autoreset.replace("-", "_").upper()]}
+    vector: dict[str, Any] = {"autoreset_mode": AutoresetMode.NEXT_STEP}
     how = {
         "vectorization_mode": "async" if run_async else "sync",
         "vector_kwargs": vector | ({"context": "forkserver"} if run_async else {}),  # JAX must not be forked
@@ -113,8 +113,7 @@ def own_form(name: str, options: GymOptions) -> bool:
     ALE's games the vector form gives other pictures."""
     if not can_sync(name):
         return True
-    asked = (options.vectorization, options.autoreset) != ("auto", "next-step")
-    if asked or find(name).vector_entry_point is None:
+    if options.vectorization != "auto" or find(name).vector_entry_point is None:
         return False
     forms = [build(name, 1, options, {"vectorization_mode": mode}) for mode in ("vector_entry_point", "sync")]
     for form in forms:

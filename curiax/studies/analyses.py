@@ -29,7 +29,7 @@ def analysis(about: str, settings: tuple[str, ...], variants: dict[str, dict[str
 OUTCOMES = analysis(
     "bonuses and outcome losses over training: prediction, reconstruction, hindsight only, the targets' variance",
     NOISY_AND_NOT,
-    {"hindsight": hindsight(world__measure_outcomes=True)},
+    {"hindsight": {"curiosity": "byol+hindsight-outcomes"}},
 )
 
 TEMPERATURES = {f"tau-{tau:g}": hindsight(world__temperature=tau) for tau in (0.1, 0.25, 0.5, 1.0, 2.0)}
@@ -40,9 +40,9 @@ LOSSES = analysis(
     NOISY_AND_NOT,
     {
         "both": hindsight(),
-        "no-contrastive": hindsight(world__invariance_weight=0.0),
+        "no-contrastive": {"curiosity": "byol+hindsight-no-contrast"},
         "no-reconstruction": hindsight(world__reconstruction_weight=0.0),
-        "contrastive-paid": hindsight(bonus__include_invariance=True, world__contrast_share=1.0),
+        "contrastive-paid": {"curiosity": "byol+hindsight-contrast-paid"},
     },
 )
 
@@ -67,7 +67,7 @@ CRITIC = analysis(
         "concat-half": hindsight(),
         "concat-all": hindsight(world__contrast_share=1.0),
         "concat-quarter": hindsight(world__contrast_share=0.25),
-        "separable-all": hindsight(world__critic="separable", world__contrast_share=1.0),
+        "separable-all": {"curiosity": "byol+hindsight-separable", "world.contrast_share": 1.0},
     },
 )
 
@@ -96,11 +96,9 @@ PRESET = analysis(
         "encoder-gain-1": hindsight(network__encoder_gain=1.0),
         "hidden-128": hindsight(world__hidden=(128, 128)),
         "no-layer-norm": hindsight(world__layer_norm=False),
-        "separable-critic": hindsight(world__critic="separable"),
+        "separable-critic": {"curiosity": "byol+hindsight-separable"},
         "contrast-all-steps": hindsight(world__contrast_share=1.0),
-        "no-gradient-clipping": hindsight(max_gradient_norm=1e9),
         "entropy-weight-0.01": hindsight(vmpo__entropy_weight=0.01),
-        "beliefs-of-the-model-alone": hindsight(vmpo__train_beliefs=False),
     },
 )._replace(seeds=(0, 1))
 

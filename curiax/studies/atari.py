@@ -6,7 +6,7 @@ say; these are the maze study's.
 
 from typing import Any
 
-from curiax.studies.analyses import TEMPERATURES, hindsight
+from curiax.studies.analyses import TEMPERATURES
 from curiax.studies.base import Study
 
 STICKY = 0.1
@@ -99,7 +99,7 @@ OUTCOMES = Study(
     settings=MONTEZUMA_SETTINGS,
     methods=(("hindsight",),),
     seeds=(0, 1, 2),
-    variants={"hindsight": hindsight(world__measure_outcomes=True)},
+    variants={"hindsight": {"curiosity": "byol+hindsight-outcomes"}},
 )
 
 ATARI_LAPTOP = Study(

@@ -1,15 +1,14 @@
 """A study is data: settings × methods × seeds, and what it changes in the preset."""
 
 import dataclasses
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
-from curiax.config import Config, get, to_dict
+from curiax.config import Config, get
+from curiax.config.dotted import differences, option, replaced
 from curiax.config.presets import preset_for
 from curiax.errors import UserError, unknown_name
-from curiax.training.run.directory import differences
 
 
 class Study(NamedTuple):
@@ -89,19 +88,10 @@ def refuse_what_varies(study: Study, base: Config, config: Config) -> None:
             raise UserError(f"{option(name, get(config, name))[0]} is what the study varies: choose with --only")
 
 
-def replaced(config: Any, fields: Mapping[str, Any]) -> Any:
-    """The config with other values in fields of dotted names."""
-    for name, value in fields.items():
-        first, _, rest = name.partition(".")
-        value = replaced(getattr(config, first), {rest: value}) if rest else value
-        config = dataclasses.replace(config, **{first: value})
-    return config
-
-
 def changes(config: Config) -> dict[str, Any]:
     """Dotted names and values of the fields that are not as the environment's preset has them."""
     preset = dataclasses.replace(preset_for(config.preset, config.env), env=config.env)
-    return {name: new for name, (_, new) in differences(to_dict(preset), to_dict(config)).items()}
+    return {name: new for name, (_, new) in differences(preset, config).items()}
 
 
 def train_words(config: Config) -> list[str]:
@@ -120,14 +110,3 @@ def train_words(config: Config) -> list[str]:
         if name not in ("env", "curiosity", "seed"):
             words += option(name, value)
     return words
-
-
-def option(name: str, value: Any) -> list[str]:
-    """A field as the command line has it."""
-    *groups, field = name.split(".")
-    if isinstance(value, bool) and not value:
-        field = f"no-{field}"
-    flag = "--" + re.sub("_(?!$)", "-", ".".join([*groups, field]))  # `lambda_` keeps its own
-    if isinstance(value, bool):
-        return [flag]
-    return [flag, *map(str, value if isinstance(value, tuple | list) else [value])]

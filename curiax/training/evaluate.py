@@ -17,9 +17,8 @@ from rich.console import Console
 from curiax import curiosity as curiosities
 from curiax import envs
 from curiax.agent.distributions import entropy_of
-from curiax.agent.networks import embed_action
-from curiax.agent.policy import believe
 from curiax.config import Config
+from curiax.curiosity.experience import from_stream
 from curiax.curiosity.reward import pay
 from curiax.envs import maze
 from curiax.envs.base import Environment, HostEnvironment
@@ -29,7 +28,7 @@ from curiax.training.rollout import actor_init, rollout
 from curiax.training.run.checkpoints import from_arrays, to_arrays, verify
 from curiax.training.run.directory import read_config
 from curiax.training.train import initial_state
-from curiax.types import Agent, Experience, LearnerState, Trajectory
+from curiax.types import Agent, LearnerState, Trajectory
 
 MAX_STREAMS = 128  # episodes at a time
 NUM_RESAMPLES = 9999
@@ -118,7 +117,7 @@ def evaluate(
     """Episodes of the acting policy, which learns nothing from them."""
     if envs.on_host(config.env):
         return Episodes(**play_on_host(config, state.acting, num_episodes, seed, console))
-    env = envs.make(config.env, config.coin_reward)
+    env = envs.make(config.env)
     num_batches = -(-num_episodes // MAX_STREAMS)
     batch_size = -(-num_episodes // num_batches)
 
@@ -231,7 +230,7 @@ def film(directory: Path, seed: int = 0) -> Film:
         raise UserError(f"{config.env} is filmed by `curiax evaluate RUN --video FILE.gif`")
     if not config.env.startswith("maze/"):
         raise UserError(f"{config.env} cannot be filmed")
-    env = envs.make(config.env, config.coin_reward)
+    env = envs.make(config.env)
 
     @jax.jit
     def record(state: LearnerState, key: PRNGKeyArray) -> tuple[Trajectory, Array, Array]:
@@ -275,11 +274,7 @@ def judge(
     key: PRNGKeyArray,
 ) -> tuple[Float[Array, "T B"], Float[Array, "T B"]]:
     """Errors and intrinsic rewards of episodes, as the learner would find them; nothing learns or counts."""
-    agent = state.params.agent
-    previous_action = jnp.concatenate([trajectory.previous_action[None], trajectory.action])
-    belief = believe(agent, trajectory.belief, trajectory.obs, previous_action, trajectory.first)
-    embedded = embed_action(agent.action_embedding, trajectory.action)
-    experience = Experience(trajectory.obs, trajectory.action, trajectory.valid, belief, embedded)
+    experience = from_stream(state.params.agent, trajectory)
     curiosity = curiosities.make(config, env.spec)
     error = curiosity.score(state.params.curiosity, state.critic, state.targets, experience, key).error
     return error, pay(config.bonus, state.bonus.intrinsic, error)

@@ -1,6 +1,5 @@
 """Episodes of a frozen policy in environments stepped on the host, and what people score there."""
 
-from dataclasses import replace
 from typing import Any
 
 import jax.numpy as jnp
@@ -17,7 +16,6 @@ from curiax.training.rollout_host import HostActor, act, host_actor_init
 from curiax.types import Agent
 
 MAX_STREAMS = 32  # emulators at a time
-NOOPS = 30
 
 # Points of a uniformly random policy and of a professional player in 57 games, after up to 30 no-ops and without sticky
 # actions: Wang et al. (2016), Dueling Network Architectures, table 2. The table in DeepMind's DQN Zoo,
@@ -40,18 +38,13 @@ SCORES = """
 HUMAN = {game: (float(random), float(human)) for game, random, human in map(str.split, SCORES.split(";"))}
 
 
-def evaluation_env(config: Config, batch_size: int, seed: int) -> HostEnvironment:
-    """As in training, but for the no-ops, which are those of the usual evaluation."""
-    return envs.make_host(replace(config, atari=replace(config.atari, noops=NOOPS)), batch_size, seed)
-
-
 def play_on_host(
     config: Config, agent: Agent, num_episodes: int, seed: int, console: Console | None = None
 ) -> dict[str, Any]:
     """The fields of `Episodes`."""
     batch_size = min(num_episodes, MAX_STREAMS)
     num_each = num_episodes // batch_size + (np.arange(batch_size) < num_episodes % batch_size)
-    env = evaluation_env(config, batch_size, seed)
+    env = envs.make_host(config, batch_size, seed)
     try:
         with ProgressLine(console or Console(quiet=True), num_episodes) as line:
             actor = host_actor_init(env, config.network.belief)

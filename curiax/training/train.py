@@ -48,7 +48,7 @@ def initial_state(config: Config) -> LearnerState:
     if envs.on_host(config.env):
         init = make_host_learner(config).init
     else:
-        init = make_learner(config, envs.make(config.env, config.coin_reward)).init
+        init = make_learner(config, envs.make(config.env)).init
     return jax.jit(init)(jax.random.key(config.seed))
 
 
@@ -56,7 +56,7 @@ def compiled_intervals(
     config: Config, state: LearnerState, mesh: Mesh | None
 ) -> Iterator[tuple[LearnerState, Metrics]]:
     """Environment and learner as one compiled program, over all devices."""
-    learner = make_learner(config, envs.make(config.env, config.coin_reward))
+    learner = make_learner(config, envs.make(config.env))
     shardings = (layout(mesh, state), everywhere(mesh))
     compiled = jax.jit(lambda state: interval(learner, config.log_every, state), out_shardings=shardings)
     run_interval = within(mesh, compiled)

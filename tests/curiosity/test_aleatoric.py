@@ -12,7 +12,7 @@ from curiax.config import Config, NetworkConfig, WorldConfig
 from curiax.curiosity.base import Represented, Sizes, cosine_distance, squared_distance
 from curiax.curiosity.measures.aleatoric import aleatoric, clamp
 from curiax.curiosity.measures.predict import open_loop, predict
-from curiax.training.learner import masked_mean
+from curiax.curiosity.world_model import masked_mean
 
 T, B, D, E, F = 4, 3, 3, 2, 5
 CONFIG = Config(

@@ -10,7 +10,7 @@ import numpy as np
 
 from curiax.config import Config, MethodConfig, NetworkConfig, WorldConfig
 from curiax.curiosity.dora import counter, dora, first_logit, minus_log_evalue, sarsa_target
-from curiax.training.learner import masked_mean
+from curiax.curiosity.world_model import masked_mean
 from curiax.types import EnvSpec, Experience
 
 NUM_STATES, NUM_ACTIONS, RATE, STEP = 3, 2, 0.1, 0.05

@@ -15,7 +15,7 @@ import pytest
 from curiax.config import LAPTOP
 from curiax.curiosity import MEASURES, REPRESENTATIONS
 from curiax.curiosity.base import Represented, Sizes, squared_distance
-from curiax.training.learner import masked_mean
+from curiax.curiosity.world_model import masked_mean
 
 PAGE = Path(__file__).parents[2] / "docs" / "extending.md"
 QUICK = {"xla_backend_optimization_level": 0}  # compiling these programs is what costs, not running them

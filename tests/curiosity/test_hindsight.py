@@ -15,7 +15,7 @@ from curiax.config import Config, NetworkConfig, WorldConfig
 from curiax.curiosity.base import credit
 from curiax.curiosity.measures.critic import CriticState, critic_optimizer
 from curiax.curiosity.measures.hindsight import sample_steps
-from curiax.training.learner import masked_mean
+from curiax.curiosity.world_model import masked_mean
 from curiax.types import Agent, EnvSpec, Experience
 
 T, B = 6, 4

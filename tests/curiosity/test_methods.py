@@ -61,7 +61,7 @@ def test_every_combination_scores_every_transition_of_images(representation, mea
         curiosity = make(config, spec)
         state = curiosity.init(key, make_encoder(sizes, spec, key))
         return curiosity.score(*state, experience, key), curiosity.follow(
-            state[2], make_encoder(sizes, spec, key), experience.obs
+            state[2], make_encoder(sizes, spec, key), following(experience)
         )
 
     output, _ = jax.eval_shape(score, jax.random.key(0))

@@ -15,7 +15,7 @@ from curiax.curiosity.representations.byol import bootstrapped
 from curiax.curiosity.representations.icm import inverse_dynamics
 from curiax.curiosity.representations.pixel import pixel, pixels
 from curiax.curiosity.representations.random_network import random_network
-from curiax.training.learner import masked_mean
+from curiax.curiosity.world_model import masked_mean
 from curiax.types import EnvSpec, Experience
 
 T, B = 4, 3
@@ -136,7 +136,7 @@ def test_bootstrapped_target_follows_slowly():
     # α = 0.75: 0.75 · 4 + 0.25 · 8 = 5
     weights = encoders()[0]
     target, online = (jax.tree.map(lambda leaf, x=x: jnp.full_like(leaf, x), weights) for x in (4.0, 8.0))
-    followed = bootstrapped(CONFIG, SPEC).follow(target, online, EXPERIENCE.obs)
+    followed = bootstrapped(CONFIG, SPEC).follow(target, online, EXPERIENCE.obs[1:])
     jax.tree.map(lambda leaf: np.testing.assert_allclose(leaf, 5.0, rtol=1e-6), followed)
 
 
@@ -144,7 +144,7 @@ def test_icm_targets_are_the_features_of_the_next_observation():
     representation = inverse_dynamics(CONFIG, SPEC)
     params = random_like(jax.eval_shape(representation.init, KEY, ())[0])
     represented = representation.represent(params, (), EXPERIENCE)
-    features = params["encoder"](EXPERIENCE.obs)
+    features = params["encoder"](EXPERIENCE.obs[1:])
     np.testing.assert_allclose(represented.target, features[1:], rtol=1e-5)
 
 
@@ -161,8 +161,8 @@ def test_autoencoding_is_the_mean_error_of_both_ends_of_a_transition():
     representation = autoencoded(CONFIG, SPEC)
     params = random_like(jax.eval_shape(representation.init, KEY, ())[0])
     represented = representation.represent(params, (), EXPERIENCE)
-    features = params["encoder"](EXPERIENCE.obs)
-    error = np.mean((np.asarray(params["decoder"](features)) - np.asarray(EXPERIENCE.obs)) ** 2, axis=-1)
+    features = params["encoder"](EXPERIENCE.obs[1:])
+    error = np.mean((np.asarray(params["decoder"](features)) - np.asarray(EXPERIENCE.obs[1:])) ** 2, axis=-1)
     loss = represented.losses["autoencoding"]
     np.testing.assert_allclose(loss.value, (error[:-1] + error[1:]) / 2, rtol=1e-5)
     np.testing.assert_array_equal(loss.mask, EXPERIENCE.valid)
@@ -174,7 +174,7 @@ def test_random_features_are_those_of_the_network_drawn_at_the_start():
     network = encoders()[0]
     represented = representation.represent((), network, EXPERIENCE)
     np.testing.assert_allclose(represented.target, network(EXPERIENCE.obs[1:]), rtol=1e-5)
-    followed = representation.follow(network, encoders()[1], EXPERIENCE.obs)
+    followed = representation.follow(network, encoders()[1], EXPERIENCE.obs[1:])
     jax.tree.map(np.testing.assert_array_equal, followed, network)
 
 

@@ -17,19 +17,11 @@ from curiax.config import BonusConfig, Config, NetworkConfig, VMPOConfig, WorldC
 from curiax.curiosity.base import SLOWEST, decay_of
 from curiax.curiosity.measures.critic import CriticState, critic_optimizer
 from curiax.curiosity.reward import bonus_init
+from curiax.curiosity.world_model import descend, loss_weights, make_optimizer, masked_mean
 from curiax.envs.base import Environment
-from curiax.training.learner import (
-    belief_of_heads,
-    descend,
-    learner_learn,
-    learner_loss,
-    loss_weights,
-    make_learner,
-    make_optimizer,
-    masked_mean,
-)
+from curiax.training.learner import belief_of_heads, learner_learn, learner_loss, make_learner
 from curiax.training.run.checkpoints import from_arrays, to_arrays
-from curiax.types import CuriosityOutput, EnvSpec, LearnerState, Masked, TimeStep, Trajectory
+from curiax.types import CuriosityOutput, EnvSpec, LearnerState, Loss, TimeStep, Trajectory
 
 T, B, A = 5, 4, 3
 CONFIG = Config(
@@ -327,8 +319,8 @@ def test_the_loss_is_the_weighted_sum():
 def test_masked_mean_golden():
     # (1 + 3)/2; a masked value counts neither above nor below the line
     value, mask = jnp.array([1.0, jnp.inf, 3.0]), jnp.array([True, False, True])
-    assert masked_mean(Masked(value, mask)) == 2.0
-    assert masked_mean(Masked(value, jnp.zeros(3, bool))) == 0.0
+    assert masked_mean(Loss(value, mask)) == 2.0
+    assert masked_mean(Loss(value, jnp.zeros(3, bool))) == 0.0
 
 
 ENDS = make_trajectory(ends=[(2, 0), (2, 1)], terminated=[(1, 0)])  # the first terminates, the second is cut off

@@ -9,7 +9,7 @@ from curiax.agent.networks import MLP
 from curiax.config import Config
 from curiax.curiosity.base import Distance, Measure, Represented, Sizes, credit
 from curiax.curiosity.measures.predict import open_loop
-from curiax.types import CuriosityOutput, Masked, Params
+from curiax.types import CuriosityOutput, Loss, Params
 
 LIMIT = 10.0  # of |log σ²|
 
@@ -44,8 +44,8 @@ def aleatoric(config: Config) -> Measure:
         variance = jnp.exp(log_variance)
         error = distance.reduce(square - variance, axis=-1)
         return CuriosityOutput(
-            losses={"likelihood": Masked(distance.reduce(square / variance + log_variance, axis=-1), loop.valid)},
-            error=credit(jax.lax.stop_gradient(error), loop.valid, config.bonus.rescale_horizon),
+            losses={"likelihood": Loss(distance.reduce(square / variance + log_variance, axis=-1), loop.valid)},
+            error=credit(jax.lax.stop_gradient(error), loop.valid),
             metrics={
                 "prediction_error": jnp.mean(distance.reduce(square, axis=-1), where=loop.valid),
                 "predicted_variance": jnp.mean(distance.reduce(variance, axis=-1), where=loop.valid),

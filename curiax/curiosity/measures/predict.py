@@ -10,7 +10,7 @@ from curiax.agent.gru import GRU
 from curiax.agent.networks import MLP
 from curiax.config import Config
 from curiax.curiosity.base import Distance, Measure, Represented, Sizes, credit, shift, valid_pairs
-from curiax.types import CuriosityOutput, Masked, Params
+from curiax.types import CuriosityOutput, Loss, Params
 
 
 class OpenLoop(NamedTuple):
@@ -60,8 +60,8 @@ def predict(config: Config) -> Measure:
         loop = open_loop(params["core"], represented, valid, world.horizon)
         error = distance(loop.target, params["predictor"](loop.after))
         return CuriosityOutput(
-            losses={"prediction": Masked(error, loop.valid)},
-            error=credit(jax.lax.stop_gradient(error), loop.valid, config.bonus.rescale_horizon),
+            losses={"prediction": Loss(error, loop.valid)},
+            error=credit(jax.lax.stop_gradient(error), loop.valid),
             metrics={"prediction_error": jnp.mean(error, where=loop.valid)},
         )
 

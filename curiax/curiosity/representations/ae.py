@@ -6,18 +6,10 @@ from jaxtyping import PRNGKeyArray
 from curiax.agent.networks import MLP
 from curiax.agent.policy import make_features
 from curiax.config import Config
-from curiax.curiosity.base import (
-    Representation,
-    Represented,
-    belief_sizes,
-    ends,
-    from_beliefs,
-    observations,
-    squared_distance,
-    stay,
-)
+from curiax.curiosity.base import Representation, Represented, belief_sizes, from_beliefs, squared_distance, stay
+from curiax.curiosity.experience import ends, observations
 from curiax.curiosity.representations.pixel import num_pixels, pixels
-from curiax.types import EnvSpec, Experience, Masked, Params, State
+from curiax.types import EnvSpec, Experience, Loss, Params, State
 
 
 def autoencoded(config: Config, spec: EnvSpec) -> Representation:
@@ -40,7 +32,7 @@ def autoencoded(config: Config, spec: EnvSpec) -> Representation:
         error = squared_distance(pixels(spec, obs), params["decoder"](features))
         error_start, error_end = ends(experience, error)
         # Both ends of a transition, so that no observation is left out, be it the first or the last of an episode.
-        losses = {"autoencoding": Masked((error_start + error_end) / 2, experience.valid)}
+        losses = {"autoencoding": Loss((error_start + error_end) / 2, experience.valid)}
         return from_beliefs(experience, ends(experience, features)[1], losses)
 
     sizes = belief_sizes(network, network.embedding)

@@ -4,8 +4,11 @@ import optax
 from jaxtyping import Array, PRNGKeyArray
 
 from curiax.config import Config
-from curiax.curiosity.base import Representation, Represented, belief_sizes, cosine_distance, following, from_beliefs
+from curiax.curiosity.base import Representation, Represented, belief_sizes, cosine_distance, from_beliefs
+from curiax.curiosity.experience import following
 from curiax.types import EnvSpec, Experience, Params, State
+
+DECAY = 0.99  # α: the memory of the slow copy per update
 
 
 def bootstrapped(config: Config, spec: EnvSpec) -> Representation:
@@ -13,7 +16,7 @@ def bootstrapped(config: Config, spec: EnvSpec) -> Representation:
 
     ω̄ ← α ω̄ + (1 − α) ω after every update; nothing else trains it.
     """
-    network, decay = config.network, config.world.target_decay
+    network = config.network
 
     def init(key: PRNGKeyArray, encoder: Params) -> tuple[Params, State]:
         return (), encoder
@@ -21,8 +24,8 @@ def bootstrapped(config: Config, spec: EnvSpec) -> Representation:
     def represent(params: Params, targets: State, experience: Experience) -> Represented:
         return from_beliefs(experience, targets(following(experience)))
 
-    def follow(targets: State, encoder: Params, obs: Array) -> State:
-        return optax.incremental_update(encoder, targets, 1.0 - decay)
+    def follow(targets: State, encoder: Params, next_obs: Array) -> State:
+        return optax.incremental_update(encoder, targets, 1.0 - DECAY)
 
     sizes = belief_sizes(network, network.embedding)
     return Representation(sizes, cosine_distance, init, represent, follow, trains_beliefs=True)

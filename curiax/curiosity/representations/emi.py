@@ -12,14 +12,17 @@ from curiax.curiosity.base import (
     Representation,
     Represented,
     belief_sizes,
-    current,
-    ends,
     from_beliefs,
-    observations,
     squared_distance,
     stay,
 )
-from curiax.types import CuriosityOutput, EnvSpec, Experience, Masked, Params, State
+from curiax.curiosity.experience import current, ends, observations
+from curiax.types import CuriosityOutput, EnvSpec, Experience, Loss, Params, State
+
+# Weights of the losses, as its authors have them for Atari.
+PENALTY = 100.0  # of ‖S‖², the part of the dynamics that is not linear
+INFORMATION = 0.1  # of the mutual information
+PRIOR = 0.5  # of the KL from the action embeddings to N(0, I)
 
 
 def linear_dynamics(config: Config, spec: EnvSpec) -> Representation:
@@ -68,7 +71,7 @@ def emi_init(config: Config, spec: EnvSpec, key: PRNGKeyArray) -> Params:
 
 def embed(
     spec: EnvSpec, params: Params, experience: Experience
-) -> tuple[Float[Array, "T B d"], dict[str, Masked], dict[str, Array]]:
+) -> tuple[Float[Array, "T B d"], dict[str, Loss], dict[str, Array]]:
     """EMI (Kim et al., 2019): φ(s), ψ(a) with φ' = φ + ψ(a) + S(s, a), S small. Returns φ', losses and metrics.
 
     dynamics: ‖φ' − φ − ψ − S‖² trains φ, ψ, S.   error_penalty: ‖S‖² trains S.   prior: KL(ψ ‖ N(0, I)) trains ψ.
@@ -90,10 +93,10 @@ def embed(
     information = jsd_bound(about_next(joint), about_next(other_next))
     information += jsd_bound(about_action(joint), about_action(other_action))
     losses = {
-        "dynamics": Masked(residual, valid),
-        "error_penalty": Masked(jnp.mean(jnp.square(error), axis=-1), valid),
-        "information": Masked(-information[..., 0], valid & stranger(valid)),
-        "prior": Masked(kl_to_normal(psi, valid), jnp.array(True)),
+        "dynamics": Loss(residual, valid),
+        "error_penalty": Loss(jnp.mean(jnp.square(error), axis=-1), valid, PENALTY),
+        "information": Loss(-information[..., 0], valid & stranger(valid), INFORMATION),
+        "prior": Loss(kl_to_normal(psi, valid), jnp.array(True), PRIOR),
     }
     return phi_next, losses, {"residual_error": jnp.mean(residual, where=valid)}
 

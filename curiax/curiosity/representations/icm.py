@@ -13,14 +13,13 @@ from curiax.curiosity.base import (
     Representation,
     Represented,
     belief_sizes,
-    ends,
     euclidean_distance,
     from_beliefs,
-    observations,
     squared_distance,
     stay,
 )
-from curiax.types import EnvSpec, Experience, Masked, Params, State
+from curiax.curiosity.experience import ends, observations
+from curiax.types import EnvSpec, Experience, Loss, Params, State
 
 
 def inverse_dynamics(config: Config, spec: EnvSpec) -> Representation:
@@ -43,7 +42,7 @@ def inverse_dynamics(config: Config, spec: EnvSpec) -> Representation:
         start, end = ends(experience, params["encoder"](observations(experience)))
         output = params["inverse"](concatenate(start, end))
         correct = told(spec, output, experience.action)
-        losses = {"inverse": Masked(inverse_loss(spec, output, experience.action), experience.valid)}
+        losses = {"inverse": Loss(inverse_loss(spec, output, experience.action), experience.valid)}
         metrics = {"inverse_accuracy": jnp.mean(correct, where=experience.valid)}
         return from_beliefs(experience, end, losses, metrics)
 

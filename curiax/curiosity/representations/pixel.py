@@ -7,15 +7,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, Shaped
 
 from curiax.config import Config
-from curiax.curiosity.base import (
-    Representation,
-    Represented,
-    belief_sizes,
-    following,
-    from_beliefs,
-    squared_distance,
-    stay,
-)
+from curiax.curiosity.base import Representation, Represented, belief_sizes, from_beliefs, squared_distance, stay
+from curiax.curiosity.experience import following
 from curiax.types import EnvSpec, Experience, Params, State
 
 

@@ -4,15 +4,8 @@ from jaxtyping import PRNGKeyArray
 
 from curiax.agent.policy import make_features
 from curiax.config import Config
-from curiax.curiosity.base import (
-    Representation,
-    Represented,
-    belief_sizes,
-    following,
-    from_beliefs,
-    squared_distance,
-    stay,
-)
+from curiax.curiosity.base import Representation, Represented, belief_sizes, from_beliefs, squared_distance, stay
+from curiax.curiosity.experience import following
 from curiax.types import EnvSpec, Experience, Params, State
 
 

@@ -20,6 +20,8 @@ from curiax.types import EnvSpec
 FRAME = (84, 84)
 FRAME_SKIP = 4
 NUM_ACTIONS = 18  # of ALE
+NOOPS = 30  # an episode begins with up to so many no-ops
+FRAME_LIMIT = 108_000  # frames of an episode; then it is truncated
 ABOUT = {
     "alien": "a maze of eggs and aliens",
     "bank_heist": "banks come back anywhere, dynamite goes off anytime",
@@ -65,23 +67,30 @@ MINIMAL = {
 }
 
 
-def make(game: str, batch_size: int, options: AtariOptions, seed: int) -> HostEnvironment:
+def make(
+    game: str,
+    batch_size: int,
+    options: AtariOptions,
+    seed: int,
+    noops: int = NOOPS,
+    frame_limit: int = FRAME_LIMIT,
+) -> HostEnvironment:
     """B emulators of one game, each with a seed of its own."""
-    pool = make_pool(game, batch_size, options, seed)
+    pool = make_pool(game, batch_size, options, seed, noops, frame_limit)
     streams = Streams(
         pool, ROOMS.get(game), noise.make(options.noise, batch_size, FRAME, seed), actions_of(game, options)
     )
-    return HostEnvironment(spec_of(game, options), streams.reset, streams.step, pool.close)
+    return HostEnvironment(spec_of(game, options, frame_limit), streams.reset, streams.step, pool.close)
 
 
-def spec_of(game: str, options: AtariOptions) -> EnvSpec:
+def spec_of(game: str, options: AtariOptions, frame_limit: int = FRAME_LIMIT) -> EnvSpec:
     """Needs no emulator."""
     rooms = ROOMS.get(game)
     return EnvSpec(
         name=f"atari/{game}",
         observation_shape=FRAME,
         num_actions=len(actions_of(game, options)),
-        time_limit=options.frame_limit // FRAME_SKIP,
+        time_limit=frame_limit // FRAME_SKIP,
         map_shape=rooms.map_shape if rooms else (0, 0),
         observation_scale=255.0,
     )
@@ -95,7 +104,7 @@ def actions_of(game: str, options: AtariOptions) -> Int[np.ndarray, " A"]:
     return np.arange(NUM_ACTIONS, dtype=np.int32)
 
 
-def make_pool(game: str, batch_size: int, options: AtariOptions, seed: int) -> Any:
+def make_pool(game: str, batch_size: int, options: AtariOptions, seed: int, noops: int, frame_limit: int) -> Any:
     """EnvPool's own reset is a stream's: at the step after an episode's end, whatever the action.
 
     It is given ALE's full set of actions, whose indices are ALE's own.
@@ -112,8 +121,8 @@ def make_pool(game: str, batch_size: int, options: AtariOptions, seed: int) -> A
         img_width=FRAME[1],
         use_inter_area_resize=True,
         gray_scale=True,
-        noop_max=max(options.noops, 1),  # EnvPool plays one at least
-        max_episode_steps=options.frame_limit // FRAME_SKIP,
+        noop_max=max(noops, 1),  # EnvPool plays one at least
+        max_episode_steps=frame_limit // FRAME_SKIP,
         repeat_action_probability=options.sticky,
         full_action_space=True,
         use_fire_reset=False,

@@ -85,7 +85,7 @@ def batches(config: Config, agent: Agent, seed: int) -> Generator[Trajectory, No
 
 
 def compiled(config: Config, agent: Agent, seed: int) -> Generator[Trajectory, None, None]:
-    env = envs.make(config.env, config.coin_reward)
+    env = envs.make(config.env)
     key, key_start = jax.random.split(jax.random.key(seed))
     actor = jax.jit(lambda key: actor_init(env, config.batch_size, config.network.belief, key))(key_start)
     step = jax.jit(lambda agent, actor, key: rollout(env, agent, actor, config.unroll, key))

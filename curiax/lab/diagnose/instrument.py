@@ -12,30 +12,19 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from curiax.agent.networks import MLP, concatenate, embed_action
-from curiax.agent.policy import believe
+from curiax.agent.policy import ACTION_EMBEDDING
 from curiax.config import Config
 from curiax.config.presets import BASE
-from curiax.curiosity.base import (
-    Curiosity,
-    Representation,
-    Represented,
-    Sizes,
-    combine,
-    current,
-    following,
-    squared_distance,
-    stay,
-)
-from curiax.curiosity.measures.hindsight import generate, hindsight
-from curiax.curiosity.measures.predict import open_loop
+from curiax.curiosity.base import Curiosity, Representation, Represented, Sizes, combine, squared_distance, stay
+from curiax.curiosity.experience import current, following, from_stream
+from curiax.curiosity.measures.hindsight import explain, hindsight
+from curiax.curiosity.world_model import NO_AGENT, WorldModel, WorldState, make_optimizer, make_world_model
 from curiax.lab.diagnose.view import View
-from curiax.training.learner import descend, loss_weights, make_optimizer, masked_mean, masked_means
-from curiax.types import Agent, EnvSpec, Experience, LearnerParams, Masked, Params, State, Trajectory
+from curiax.types import Agent, CuriosityOutput, EnvSpec, Experience, Loss, Params, State, Trajectory
 
-NOBODY = Agent((), (), (), (), ())  # pyright: ignore[reportArgumentType] — the agent is not trained
 CONFIG = replace(
     BASE,
     learning_rate=3e-3,
@@ -45,11 +34,8 @@ CONFIG = replace(
 
 
 class InstrumentState(NamedTuple):
-    params: LearnerParams  # of the curiosity alone
-    critic: State
-    optimizer: State
+    world: WorldState
     key: PRNGKeyArray
-    num_updates: Int[Array, ""]
 
 
 class Split(NamedTuple):
@@ -71,51 +57,46 @@ class Instrument(NamedTuple):
 
 def make_instrument(spec: EnvSpec, view: View, belief_size: int, config: Config = CONFIG) -> Instrument:
     representation = missed(config, spec, view, belief_size)
-    curiosity = combine(representation, hindsight(config))
-    optimizer = make_optimizer(config)
+    curiosity, optimizer = combine(representation, hindsight(config)), make_optimizer(config)
+    whole = make_world_model(curiosity, optimizer)
+    predictor = make_world_model(prediction_alone(curiosity, representation), optimizer)
 
     def init(key: PRNGKeyArray) -> InstrumentState:
         key, key_curiosity = jax.random.split(key)
-        params, critic, _ = curiosity.init(key_curiosity, ())
-        everything = LearnerParams(NOBODY, {}, params)
-        return InstrumentState(everything, critic, optimizer.init(everything), key, jnp.int32(0))
+        return InstrumentState(whole.init(key_curiosity, NO_AGENT), key)
 
     def learn_to_predict(state: InstrumentState, agent: Agent, trajectory: Trajectory) -> InstrumentState:
-        grads = jax.grad(prediction_loss)(state.params, representation, experience_of(agent, trajectory))
-        return descended(state, grads)
+        return stepped(predictor, state, agent, trajectory)
 
     def begin_hindsight(state: InstrumentState) -> InstrumentState:
-        """Adam knows nothing of networks that did not learn so far, and should not think that it does."""
-        return state._replace(optimizer=optimizer.init(state.params))
-
-    def descended(state: InstrumentState, grads: LearnerParams) -> InstrumentState:
-        params, adam = descend(optimizer, grads, state.optimizer, state.params)
-        key, num_updates = jax.random.split(state.key)[0], state.num_updates + 1
-        return InstrumentState(params, state.critic, adam, key, num_updates)
+        """Forgets Adam's moments: those of networks that have not learned so far are all zero."""
+        return state._replace(world=state.world._replace(optimizer=optimizer.init(state.world.params)))
 
     def learn(state: InstrumentState, agent: Agent, trajectory: Trajectory) -> InstrumentState:
-        experience = experience_of(agent, trajectory)
-        grads, critic = jax.grad(weighted_loss, has_aux=True)(state.params, config, curiosity, state, experience)
-        return descended(state._replace(critic=critic), grads)
+        return stepped(whole, state, agent, trajectory)
 
     def split(state: InstrumentState, agent: Agent, trajectory: Trajectory) -> Split:
-        return split_errors(config, state.params.curiosity, view, experience_of(agent, trajectory), state.key)
+        return split_errors(config, state.world.params.curiosity, view, with_beliefs(agent, trajectory), state.key)
 
     return Instrument(init, learn_to_predict, begin_hindsight, learn, split)
 
 
-def prediction_loss(params: LearnerParams, representation: Representation, experience: Experience) -> Float[Array, ""]:
-    return masked_mean(representation.represent(params.curiosity[0], (), experience).losses["prediction"])
+def prediction_alone(curiosity: Curiosity, representation: Representation) -> Curiosity:
+    """The same parameters; only the representation's own losses train them."""
+
+    def score(
+        params: Params, critic: Params, targets: State, experience: Experience, key: PRNGKeyArray
+    ) -> CuriosityOutput:
+        losses = representation.represent(params[0], targets, experience).losses
+        return CuriosityOutput(losses, jnp.zeros(experience.valid.shape), {}, critic)
+
+    return curiosity._replace(score=score)
 
 
-def weighted_loss(
-    params: LearnerParams, config: Config, curiosity: Curiosity, state: InstrumentState, experience: Experience
-) -> tuple[Float[Array, ""], State]:
-    """All losses of the method, and its critic after a step."""
-    key_score = jax.random.split(state.key)[1]
-    output, weights = curiosity.score(params.curiosity, state.critic, (), experience, key_score), loss_weights(config)
-    terms = [weights.get(name, 1.0) * mean for name, mean in masked_means(output.losses).items()]
-    return jnp.sum(jnp.stack(terms)), output.critic
+def stepped(model: WorldModel, state: InstrumentState, agent: Agent, trajectory: Trajectory) -> InstrumentState:
+    key, key_score = jax.random.split(state.key)
+    world, _ = model.step(state.world, lambda _: with_beliefs(agent, trajectory), key_score)
+    return InstrumentState(world, key)
 
 
 class Missed(NamedTuple):
@@ -144,14 +125,14 @@ def missed(config: Config, spec: EnvSpec, view: View, belief_size: int) -> Repre
     Hindsight then has nothing to learn of what can be predicted, and cannot take it for noise.
     """
     network = config.network
-    sizes = Sizes(belief_size + network.embedding, network.action_embedding, view.size)
+    sizes = Sizes(belief_size + network.embedding, ACTION_EMBEDDING, view.size)
 
     def init(key: PRNGKeyArray, encoder: Params) -> tuple[Params, State]:
         key_encoder, key_action, key_predictor = jax.random.split(key, 3)
         num_given = sizes.state + sizes.action
         return {
             "reader": MLP(view.size, network.feature_hidden, network.embedding, key_encoder),
-            "action": jax.random.normal(key_action, (spec.num_actions, network.action_embedding)),
+            "action": jax.random.normal(key_action, (spec.num_actions, ACTION_EMBEDDING)),
             "predictor": MLP(num_given, config.world.hidden, view.size, key_predictor, config.world.layer_norm),
         }, ()
 
@@ -159,18 +140,14 @@ def missed(config: Config, spec: EnvSpec, view: View, belief_size: int) -> Repre
         found = predict_change(params, view, experience)
         error = jnp.mean(jnp.square(found.missed), axis=-1)
         state, action, target = jax.lax.stop_gradient((found.state, found.action, found.missed / found.scale))
-        return Represented(state, action, target, {"prediction": Masked(error, experience.valid)}, {})
+        return Represented(state, action, target, {"prediction": Loss(error, experience.valid)}, {})
 
     return Representation(sizes, squared_distance, init, represent, stay)
 
 
-def experience_of(agent: Agent, trajectory: Trajectory) -> Experience:
+def with_beliefs(agent: Agent, trajectory: Trajectory) -> Experience:
     """With the beliefs of the agent as it is; nothing here trains it."""
-    previous_action = jnp.concatenate([trajectory.previous_action[None], trajectory.action])
-    belief = believe(agent, trajectory.belief, trajectory.obs, previous_action, trajectory.first)
-    embedded = embed_action(agent.action_embedding, trajectory.action)
-    belief, embedded = jax.lax.stop_gradient((belief, embedded))
-    return Experience(trajectory.obs, trajectory.action, trajectory.valid, belief, embedded)
+    return jax.tree.map(jax.lax.stop_gradient, from_stream(agent, trajectory))
 
 
 def split_errors(config: Config, params: Any, view: View, experience: Experience, key: PRNGKeyArray) -> Split:
@@ -178,9 +155,7 @@ def split_errors(config: Config, params: Any, view: View, experience: Experience
     own, model = params
     found = predict_change(own, view, experience)
     represented = Represented(found.state, found.action, found.missed / found.scale, {}, {})
-    loop = open_loop(model["core"], represented, experience.valid, horizon=1)
-    z = generate(model["generator"], config.world.noise, loop, key)
-    explained = found.scale * model["reconstructor"](concatenate(loop.after, z))[0]
+    explained = found.scale * explain(config.world, model, represented, experience.valid, key).output[0]
     return Split(
         predicted=jnp.square(found.missed),
         reconstructed=jnp.square(found.missed - explained),

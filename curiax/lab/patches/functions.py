@@ -11,9 +11,9 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from curiax.agent.networks import MLP, concatenate
 from curiax.config import Config
-from curiax.curiosity.measures.predict import open_loop
-from curiax.lab.patches.world import State, Views, look, represent
-from curiax.lab.scm.probe import hindsight_vector
+from curiax.curiosity.measures.hindsight import explain
+from curiax.curiosity.world_model import WorldState
+from curiax.lab.patches.world import Views, experience_of, frames, look
 from curiax.types import LearnerParams
 
 FUNCTIONS = ("identity", "prediction", "reconstruction", "hindsight-only", "hindsight-and-action")
@@ -43,23 +43,29 @@ class Row(NamedTuple):
     rest_error: float
 
 
-def tell(config: Config, params: LearnerParams, views: Views, rows: Int[Array, " K"], key: PRNGKeyArray) -> Told:
+def tell(
+    config: Config, num_actions: int, params: LearnerParams, views: Views, rows: Int[Array, " K"], key: PRNGKeyArray
+) -> Told:
     """Prediction from (x, a), z from (x, a, o_{t+1}, ε), reconstruction from (x, a, z), as the measure makes them."""
-    represented, valid = represent(params.agent, views, rows), jnp.ones((1, len(rows)), bool)
-    model, before = params.curiosity, look(views, rows)
-    loop = open_loop(model["core"], represented, valid, horizon=1)
-    z = hindsight_vector(config, model, represented, valid, key)
-    output = model["reconstructor"](concatenate(loop.after, z[None]))
-    return Told(before + model["predictor"](loop.after)[0, 0], before + output[0, 0], z[0])
+    own, model = params.curiosity
+    experience, before = experience_of(views, rows), look(views, rows)
+    represented = frames(config, num_actions, views.mean.shape[0]).represent(own, (), experience)
+    loop, z, output = explain(config.world, model, represented, experience.valid, key)
+    return Told(before + model["predictor"](loop.after)[0, 0], before + output[0, 0], z[0, 0])
 
 
-@partial(jax.jit, static_argnums=0)
+@partial(jax.jit, static_argnums=(0, 1))
 def tell_all(
-    config: Config, params: LearnerParams, views: Views, rows: Int[Array, "batches K"], key: PRNGKeyArray
+    config: Config,
+    num_actions: int,
+    params: LearnerParams,
+    views: Views,
+    rows: Int[Array, "batches K"],
+    key: PRNGKeyArray,
 ) -> Told:
     """In batches of the size that was trained with: a few statistics of z are the batch's."""
     keys = jax.random.split(key, len(rows))
-    told = jax.lax.map(lambda some: tell(config, params, views, *some), (rows, keys))
+    told = jax.lax.map(lambda some: tell(config, num_actions, params, views, *some), (rows, keys))
     return jax.tree.map(lambda x: x.reshape(-1, x.shape[-1]), told)
 
 
@@ -119,14 +125,14 @@ def fit_readouts(
 def outputs(
     config: Config,
     num_actions: int,
-    state: State,
+    state: WorldState,
     readouts: Readouts,
     views: Views,
     rows: Int[Array, "batches K"],
     key: PRNGKeyArray,
 ) -> tuple[Float[Array, "functions n p"], Float[Array, "n p"]]:
     """Next frames as the functions tell them, in the order of FUNCTIONS, and as they are; in grey levels."""
-    told, rows = tell_all(config, state.params, views, rows, key), rows.reshape(-1)
+    told, rows = tell_all(config, num_actions, state.params, views, rows, key), rows.reshape(-1)
     target = look(views, rows + views.streams)
     identity, hindsight, hindsight_action = read(
         readouts, target, told.z, jax.nn.one_hot(views.action[rows], num_actions)

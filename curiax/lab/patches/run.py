@@ -15,33 +15,22 @@ from rich.console import Console
 from rich.table import Table
 
 from curiax.config import Config, to_dict, validate
+from curiax.config.dotted import refuse_unread
 from curiax.envs import atari
 from curiax.errors import UserError
 from curiax.lab.patches.functions import Row, batches, fit_readouts, make_rows, outputs, tell_all
 from curiax.lab.patches.world import CONFIG, NUM_FRAMES, STRIP, Amount, Recording, learn, record, split, start, views
-from curiax.studies.base import option
-from curiax.training.run.directory import differences
 from curiax.training.run.files import write_atomically
 
 CHUNK = 100  # updates that run as one compiled program
 NUM_DRAWN = 4  # transitions in the picture
 # What the study reads of a config, besides noise and method, which are its own. Of one time step all is contrasted, so
 # shares of steps change nothing; nor does a preset, whose values CONFIG has already.
-READ = {
-    "": ("env", "seed", "batch_size", "learning_rate"),
-    "network.": ("encoder_hidden", "embedding", "action_embedding"),
-    "world.": (
-        "hidden",
-        "layer_norm",
-        "latent",
-        "noise",
-        "reconstruction_weight",
-        "invariance_weight",
-        "temperature",
-        "critic",
-    ),
-    "atari.": ("sticky", "noops", "frame_limit", "full_actions"),
-}
+READ = (
+    *("env", "seed", "batch_size", "learning_rate", "network.encoder_hidden", "network.embedding"),
+    *(f"world.{name}" for name in ("hidden", "critic_hidden", "layer_norm", "latent", "noise")),
+    *("world.reconstruction_weight", "world.temperature", "atari.sticky", "atari.full_actions"),
+)
 
 
 class Result(NamedTuple):
@@ -64,26 +53,9 @@ def check(config: Config, only: Sequence[str], seeds: Sequence[int] | None, jobs
         raise UserError(f"{config.env}: the study patches is of a game of Atari, such as atari/montezuma_revenge")
     if config.atari.noise != "patches" or config.curiosity != CONFIG.curiosity:
         raise UserError(f"noise and method are the study's: patches, {CONFIG.curiosity}")
-    refuse_what_is_not_read(config)
+    refuse_unread("the study patches", config, CONFIG, READ)
     atari.load(game)
     return config if seeds is None else validate(dataclasses.replace(config, seed=seeds[0]))
-
-
-def refuse_what_is_not_read(config: Config) -> None:
-    """What is asked for and would change nothing."""
-    read = [group + name for group, names in READ.items() for name in names]
-    for name, (_, value) in differences(to_dict(CONFIG), to_dict(config)).items():
-        if name not in read:
-            raise UserError(
-                f"{option(name, value)[0]}: the study patches does not read it; what can be set: {settable()}"
-            )
-
-
-def settable() -> str:
-    """`the game, --seed, …, --network.{encoder-hidden,…}, …`."""
-    _, *alone = READ[""]
-    groups = [f"{group}{{{','.join(names)}}}" for group, names in READ.items() if group]
-    return ", ".join(["the game", *(f"--{name}".replace("_", "-") for name in (*alone, *groups))])
 
 
 def refuse_too_few(config: Config, num_transitions: int) -> None:
@@ -104,11 +76,11 @@ def study(config: Config, amount: Amount, recording: Recording, say: Callable[[s
     for done in range(0, amount.updates, CHUNK):
         rows = generator.choice(known, (min(CHUNK, amount.updates - done), config.batch_size))
         key = jax.random.fold_in(key_learn, done)
-        state, metrics = learn(config, amount.updates, seen, state, jnp.array(rows), key)
+        state, metrics = learn(config, num_actions, amount.updates, seen, state, jnp.array(rows), key)
         say(f"{done + len(rows):>6} updates  " + "  ".join(f"{k} {float(v.mean()):.4f}" for k, v in metrics.items()))
 
     order = batches(generator.permutation(known), config.batch_size)
-    told = tell_all(config, state.params, seen, order, key_known)
+    told = tell_all(config, num_actions, state.params, seen, order, key_known)
     readouts = fit_readouts(config, num_actions, amount.readout_updates, seen, order.reshape(-1), told.z, key_fit)
     order = batches(generator.permutation(held_out), config.batch_size)
     guesses, target = outputs(config, num_actions, state, readouts, seen, order, key_held_out)

@@ -6,7 +6,7 @@ distribution that the action decides; the rest is the game's.
 
 import dataclasses
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -15,15 +15,17 @@ import optax
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped, UInt8
 
 from curiax.agent.networks import MLP
+from curiax.agent.policy import ACTION_EMBEDDING
 from curiax.config import Config
 from curiax.config.presets import BASE
-from curiax.curiosity.base import Represented, Sizes, squared_distance
-from curiax.curiosity.measures.hindsight import hindsight
+from curiax.curiosity.base import Representation, Represented, Sizes, combine, squared_distance, stay
+from curiax.curiosity.experience import following
+from curiax.curiosity.measures.variants import with_outcomes
+from curiax.curiosity.world_model import NO_AGENT, WorldModel, WorldState, make_world_model
 from curiax.envs import atari
 from curiax.envs.base import HostEnvironment, HostStep
 from curiax.envs.noise.equations import PATCH
-from curiax.training.learner import descend, loss_weights, masked_means
-from curiax.types import Agent, LearnerParams
+from curiax.types import Experience, Params, State
 
 NUM_FRAMES = 4  # of a state
 SHRINK = 2  # 84×84 become 42×42, by averages
@@ -38,14 +40,13 @@ CONFIG = dataclasses.replace(
     batch_size=128,
     learning_rate=1e-3,
     atari=dataclasses.replace(BASE.atari, noise="patches"),
-    network=dataclasses.replace(BASE.network, encoder_hidden=(256,), embedding=256, action_embedding=16),
+    network=dataclasses.replace(BASE.network, encoder_hidden=(256,), embedding=256),
     world=dataclasses.replace(
         BASE.world,
         hidden=(256, 256),
         critic_hidden=(256, 256),
         latent=16,
         noise=16,
-        measure_outcomes=True,
     ),
 )
 
@@ -67,15 +68,6 @@ class Recording(NamedTuple):
     action: Int[np.ndarray, " N"]  # taken after the frame
     ready: Int[np.ndarray, " n"]  # frames o_t for which o_{t−3} … o_{t+1} are of one episode
     streams: int
-
-
-class State(NamedTuple):
-    """A world model between two updates."""
-
-    params: LearnerParams  # the agent's part is the world model's own encoder and table of actions
-    critic: Any
-    optimizer: Any
-    num_updates: Int[Array, ""]
 
 
 class Views(NamedTuple):
@@ -159,59 +151,61 @@ def last_four(views: Views, rows: Int[Array, " n"]) -> Float[Array, "n d"]:
     return jnp.concatenate([frames[:, :1], changes], axis=1).reshape(len(rows), -1)
 
 
-def represent(agent: Agent, views: Views, rows: Int[Array, " n"]) -> Represented:
-    """x_t is read from four frames. The target is the *change* from o_t to o_{t+1}: given x it tells as much as
-    o_{t+1}, and what stays as it was need not be learned pixel by pixel."""
+def experience_of(views: Views, rows: Int[Array, " n"]) -> Experience:
+    """Transitions as one time step of a batch. What follows is the *change* from o_t to o_{t+1}: given x it tells as
+    much as o_{t+1}, and what stays as it was need not be learned pixel by pixel."""
     change = look(views, rows + views.streams) - look(views, rows)
-    state, action = agent.encoder(last_four(views, rows)), agent.action_embedding[views.action[rows]]
-    return Represented(state[None], action[None], jax.lax.stop_gradient(change)[None], losses={}, metrics={})
+    valid = jnp.ones((1, len(rows)), bool)
+    return Experience(last_four(views, rows)[None], views.action[rows][None], valid, next_obs=change[None])
 
 
-def make_optimizer(config: Config, num_updates: int) -> optax.GradientTransformation:
-    return optax.flatten(optax.adam(optax.cosine_decay_schedule(config.learning_rate, num_updates)))
+def frames(config: Config, num_actions: int, num_pixels: int) -> Representation:
+    """x_t is read from four frames by an encoder that the losses of hindsight train."""
+    network = config.network
+    sizes = Sizes(network.embedding, ACTION_EMBEDDING, num_pixels)
+
+    def init(key: PRNGKeyArray, encoder: Params) -> tuple[Params, State]:
+        key_encoder, key_action = jax.random.split(key)
+        return {
+            "encoder": MLP(NUM_FRAMES * num_pixels, network.encoder_hidden, network.embedding, key_encoder),
+            "action": jax.random.normal(key_action, (num_actions, ACTION_EMBEDDING)),
+        }, ()
+
+    def represent(params: Params, targets: State, experience: Experience) -> Represented:
+        state, action = params["encoder"](experience.obs), params["action"][experience.action]
+        return Represented(state, action, jax.lax.stop_gradient(following(experience)), losses={}, metrics={})
+
+    return Representation(sizes, squared_distance, init, represent, stay)
+
+
+def model_of(config: Config, num_actions: int, num_pixels: int, num_updates: int) -> WorldModel:
+    """Hindsight with its instruments; over `num_updates` the learning rate falls to zero."""
+    adam = optax.adam(optax.cosine_decay_schedule(config.learning_rate, num_updates))
+    curiosity = combine(frames(config, num_actions, num_pixels), with_outcomes(config))
+    return make_world_model(curiosity, optax.flatten(adam))
 
 
 @partial(jax.jit, static_argnums=(0, 1, 2, 3))
-def start(config: Config, num_actions: int, num_pixels: int, num_updates: int) -> State:
-    key_encoder, key_action, key_measure = jax.random.split(jax.random.key(config.seed), 3)
-    network = config.network
-    encoder = MLP(NUM_FRAMES * num_pixels, network.encoder_hidden, network.embedding, key_encoder)
-    table = jax.random.normal(key_action, (num_actions, network.action_embedding))
-    sizes = Sizes(network.embedding, network.action_embedding, num_pixels)
-    curiosity, critic = hindsight(config).init(key_measure, sizes)
-    params = LearnerParams(Agent(encoder, table, (), (), ()), {}, curiosity)
-    return State(params, critic, make_optimizer(config, num_updates).init(params), jnp.int32(0))
+def start(config: Config, num_actions: int, num_pixels: int, num_updates: int) -> WorldState:
+    return model_of(config, num_actions, num_pixels, num_updates).init(jax.random.key(config.seed), NO_AGENT)
 
 
-@partial(jax.jit, static_argnums=(0, 1))
+@partial(jax.jit, static_argnums=(0, 1, 2))
 def learn(
-    config: Config, num_updates: int, views: Views, state: State, rows: Int[Array, "updates K"], key: PRNGKeyArray
-) -> tuple[State, dict[str, Float[Array, " updates"]]]:
-    """One update for each row of transitions; `num_updates` in all, over which the learning rate falls to zero."""
+    config: Config,
+    num_actions: int,
+    num_updates: int,
+    views: Views,
+    state: WorldState,
+    rows: Int[Array, "updates K"],
+    key: PRNGKeyArray,
+) -> tuple[WorldState, dict[str, Float[Array, " updates"]]]:
+    """One update for each row of transitions."""
+    model = model_of(config, num_actions, views.mean.shape[0], num_updates)
 
-    def step(state: State, drawn: tuple[Array, PRNGKeyArray]) -> tuple[State, dict[str, Array]]:
-        return update(config, make_optimizer(config, num_updates), views, state, *drawn)
+    def step(state: WorldState, drawn: tuple[Array, PRNGKeyArray]) -> tuple[WorldState, dict[str, Array]]:
+        rows, key = drawn
+        state, learned = model.step(state, lambda _: experience_of(views, rows), key)
+        return state, learned.output.metrics
 
     return jax.lax.scan(step, state, (rows, jax.random.split(key, len(rows))))
-
-
-def update(
-    config: Config,
-    optimizer: optax.GradientTransformation,
-    views: Views,
-    state: State,
-    rows: Int[Array, " K"],
-    key: PRNGKeyArray,
-) -> tuple[State, dict[str, Array]]:
-    """The measure *hindsight* on one batch, its losses weighed as in the learner."""
-    weights, valid = loss_weights(config), jnp.ones((1, len(rows)), bool)
-
-    def loss(params: LearnerParams) -> tuple[Float[Array, ""], tuple]:
-        represented = represent(params.agent, views, rows)
-        output = hindsight(config).score(params.curiosity, state.critic, represented, valid, squared_distance, key)
-        terms = [weights.get(name, 1.0) * mean for name, mean in masked_means(output.losses).items()]
-        return jnp.sum(jnp.stack(terms)), (output.critic, output.metrics)
-
-    grads, (critic, metrics) = jax.grad(loss, has_aux=True)(state.params)
-    params, optimizer_state = descend(optimizer, grads, state.optimizer, state.params)
-    return State(params, critic, optimizer_state, state.num_updates + 1), metrics

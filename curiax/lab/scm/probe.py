@@ -11,12 +11,11 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 from curiax.agent.networks import MLP, concatenate
 from curiax.config import Config
 from curiax.curiosity import resolve
-from curiax.curiosity.base import Represented
+from curiax.curiosity.experience import from_stream
 from curiax.curiosity.measures.critic import contrastive_value, energies, make_critic
-from curiax.curiosity.measures.hindsight import generate
-from curiax.curiosity.measures.predict import open_loop
+from curiax.curiosity.measures.hindsight import explain
 from curiax.curiosity.representations import REPRESENTATIONS
-from curiax.lab.scm.stream import State, classes, experience_of
+from curiax.lab.scm.stream import State, classes
 from curiax.types import EnvSpec, Params, Trajectory
 
 HIDDEN = (64, 64)
@@ -33,26 +32,18 @@ class Seen(NamedTuple):
     valid: Bool[Array, " N"]
 
 
-def hindsight_vector(
-    config: Config, params: Params, represented: Represented, valid: Bool[Array, "T B"], key: PRNGKeyArray
-) -> Float[Array, "T B Z"]:
-    """z_{t,1}, as the measure *hindsight* makes it."""
-    loop = open_loop(params["core"], represented, valid, horizon=1)
-    return generate(params["generator"], config.world.noise, loop, key)[0]
-
-
 @partial(jax.jit, static_argnums=(0, 1))
 def look(config: Config, spec: EnvSpec, state: State, trajectories: Trajectory) -> Seen:
     """Hindsight vectors of fresh experience; nothing is trained."""
-    representation = REPRESENTATIONS[resolve(config.curiosity).split("+")[0]](config, spec)
+    representation, world = REPRESENTATIONS[resolve(config.curiosity).split("+")[0]](config, spec), state.world
 
     def step(carry: tuple[Array, PRNGKeyArray], trajectory: Trajectory) -> tuple[tuple[Array, PRNGKeyArray], Seen]:
         belief, key = carry
         key, key_noise = jax.random.split(key)
-        experience = experience_of(state.params, belief, trajectory)
-        params = state.params.curiosity
-        represented = representation.represent(params[0], state.targets, experience)
-        z = hindsight_vector(config, params[1], represented, experience.valid, key_noise)
+        experience = from_stream(world.params.agent, trajectory, belief)
+        own, model = world.params.curiosity
+        represented = representation.represent(own, world.targets, experience)
+        z = explain(config.world, model, represented, experience.valid, key_noise).z[0]
         action = jax.nn.one_hot(trajectory.action, spec.num_actions)
         context = concatenate(trajectory.obs[:-1], action)
         seen = Seen(z, context, trajectory.info["u"], classes(trajectory)[1], trajectory.valid)

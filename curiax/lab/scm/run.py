@@ -14,7 +14,7 @@ import numpy as np
 from rich.console import Console
 
 from curiax.config import Config, to_dict
-from curiax.curiosity import resolve
+from curiax.curiosity import resolve, uses_hindsight
 from curiax.envs import scm
 from curiax.errors import UserError, unknown_name
 from curiax.lab.scm.probe import leak_nats, look, noise_in_z
@@ -74,7 +74,7 @@ def measure(config: Config, job: Job) -> Measured:
         state, one = learn(config, spec, state, trajectories)
         paid.append(one)
     total, count = (np.concatenate([getattr(one, field) for one in paid]) for field in Paid._fields)
-    if not resolve(job.method).endswith("+hindsight"):
+    if not uses_hindsight(job.method):
         return Measured(total, count, np.nan, np.nan)
     seen = look(config, spec, state, stream(shared, NUM_PROBED, kind, jnp.array(True), key_fresh))
     return Measured(total, count, float(leak_nats(seen, key_leak)), float(noise_in_z(seen, key_noise)))

@@ -6,20 +6,21 @@ they are learned* is set beside what it pays for noise.
 
 import dataclasses
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from curiax import curiosity as curiosities
-from curiax.agent.policy import believe, make_agent
+from curiax.agent.policy import make_agent
 from curiax.config import Config, NetworkConfig
 from curiax.config.presets import BASE
+from curiax.curiosity.experience import from_stream
+from curiax.curiosity.world_model import WorldModel, WorldState, make_optimizer, make_world_model
 from curiax.envs import scm
-from curiax.training.learner import descend, loss_weights, make_optimizer, masked_means
 from curiax.training.rollout import actor_init, rollout
-from curiax.types import EnvSpec, Experience, LearnerParams, Trajectory
+from curiax.types import EnvSpec, Trajectory
 
 SEEDS = (0, 1, 2)
 CHUNK = 600  # updates that run as one compiled program
@@ -38,7 +39,6 @@ CONFIG = dataclasses.replace(
         feature_hidden=(64,),
         embedding=32,
         belief=32,
-        action_embedding=8,
     ),
     world=dataclasses.replace(
         BASE.world,
@@ -48,20 +48,18 @@ CONFIG = dataclasses.replace(
         noise=4,
     ),
 )
+# What the study reads of a config; environment, method and seed are its own.
+READ = ("batch_size", "unroll", "learning_rate", "network.*", "world.*")
 # Who walks the world: it believes nothing, and its policy is uniformly random.
-IDLE = NetworkConfig(embedding=1, action_embedding=1, belief=1, head_hidden=())
+IDLE = NetworkConfig(embedding=1, belief=1)
 
 
 class State(NamedTuple):
     """A curiosity between two updates."""
 
-    params: LearnerParams  # with the agent's encoder and core
-    critic: Any
-    targets: Any
-    optimizer: Any
+    world: WorldState
     belief: Float[Array, "B D"]
     key: PRNGKeyArray
-    num_updates: Int[Array, ""]
 
 
 class Paid(NamedTuple):
@@ -82,21 +80,15 @@ def stream(config: Config, num_updates: int, kind: scm.Kind, novelty: Bool[Array
     return jax.lax.scan(lambda actor, key: rollout(env, idle, actor, config.unroll, key), actor, keys)[1]
 
 
+def model_of(config: Config, spec: EnvSpec) -> WorldModel:
+    return make_world_model(curiosities.make(config, spec), make_optimizer(config))
+
+
 def start(config: Config, spec: EnvSpec, key: PRNGKeyArray) -> State:
     key, key_agent, key_curiosity = jax.random.split(key, 3)
     agent = make_agent(config.network, spec, key_agent)
-    params, critic, targets = curiosities.make(config, spec).init(key_curiosity, agent.encoder)
-    everything = LearnerParams(agent, {}, params)
     belief = jnp.zeros((config.batch_size, config.network.belief))
-    return State(everything, critic, targets, make_optimizer(config).init(everything), belief, key, jnp.int32(0))
-
-
-def experience_of(params: LearnerParams, belief: Float[Array, "B D"], trajectory: Trajectory) -> Experience:
-    agent = params.agent
-    previous = jnp.concatenate([trajectory.previous_action[None], trajectory.action])
-    beliefs = believe(agent, belief, trajectory.obs, previous, trajectory.first)
-    embedded = agent.action_embedding[trajectory.action]
-    return Experience(trajectory.obs, trajectory.action, trajectory.valid, beliefs, embedded)
+    return State(model_of(config, spec).init(key_curiosity, agent), belief, key)
 
 
 @partial(jax.jit, static_argnums=(0, 1))
@@ -106,22 +98,13 @@ def learn(config: Config, spec: EnvSpec, state: State, trajectories: Trajectory)
 
 
 def update(config: Config, spec: EnvSpec, state: State, trajectory: Trajectory) -> tuple[State, Paid]:
-    """One batch: scored, then learned from, as the learner does it; there are no policy and no value to train."""
-    curiosity, weights = curiosities.make(config, spec), loss_weights(config)
+    """One batch: scored, then learned from."""
     key, key_score = jax.random.split(state.key)
-
-    def loss(params: LearnerParams) -> tuple[Float[Array, ""], tuple]:
-        experience = experience_of(params, state.belief, trajectory)
-        output = curiosity.score(params.curiosity, state.critic, state.targets, experience, key_score)
-        terms = [weights.get(name, 1.0) * mean for name, mean in masked_means(output.losses).items()]
-        return jnp.sum(jnp.stack(terms)), (output.error, output.critic, experience.belief)
-
-    grads, (error, critic, belief) = jax.grad(loss, has_aux=True)(state.params)
-    params, optimizer = descend(make_optimizer(config), grads, state.optimizer, state.params)
-    targets = curiosity.follow(state.targets, params.agent.encoder, trajectory.obs)
-    # The last observation comes again, as the first of the next trajectory.
-    belief = belief[-2] if curiosity.trains_beliefs else state.belief
-    return State(params, critic, targets, optimizer, belief, key, state.num_updates + 1), paid(trajectory, error)
+    experience_of = partial(from_stream, trajectory=trajectory, belief=state.belief)
+    world, learned = model_of(config, spec).step(state.world, experience_of, key_score)
+    beliefs = learned.experience.belief
+    belief = state.belief if beliefs is None else beliefs[-2]  # the last observation is the first of the next batch
+    return State(world, belief, key), paid(trajectory, learned.output.error)
 
 
 def classes(trajectory: Trajectory) -> Bool[Array, "classes T B"]:

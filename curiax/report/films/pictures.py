@@ -12,7 +12,6 @@ from curiax import envs
 from curiax.config import Config
 from curiax.errors import UserError
 from curiax.training.evaluate import cannot_write, check_place, judge
-from curiax.training.evaluate_host import evaluation_env
 from curiax.training.rollout_host import host_actor_init, host_rollout
 from curiax.types import LearnerState, Trajectory
 
@@ -54,7 +53,7 @@ def write_film(config: Config, state: LearnerState, path: Path, seed: int) -> No
 def shoot(config: Config, state: LearnerState, seed: int) -> HostFilm:
     """One episode from its beginning, scored as the learner would score it; nothing learns."""
     key_play, key_score = jax.random.split(jax.random.key(seed))
-    env = evaluation_env(config, 1, seed)
+    env = envs.make_host(config, 1, seed)
     try:
         actor = host_actor_init(env, config.network.belief)
         _, trajectory = host_rollout(env, state.acting, actor, NUM_STEPS, key_play)

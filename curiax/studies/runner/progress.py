@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from curiax.config import Config, to_dict
+from curiax.config import Config
+from curiax.config.dotted import differences
 from curiax.errors import UserError
-from curiax.training.run.directory import differences, read_config
+from curiax.training.run.directory import read_config
 
 LAST_ROWS = 8  # of metrics, averaged for the eye
 TAIL_BYTES = 16_384
@@ -93,7 +94,7 @@ def finished(directory: Path, config: Config) -> bool:
     """Is the run whole, and the one that is asked for? If it is another's, training it will say so."""
     try:
         update = json.loads((directory / "DONE").read_text())["update"]
-        different = set(differences(to_dict(read_config(directory)), to_dict(config))) - {"env_steps"}
+        different = set(differences(read_config(directory), config)) - {"env_steps"}
     except (OSError, ValueError, KeyError, TypeError, UserError):
         return False
     return update >= config.num_updates and not different

@@ -11,14 +11,16 @@ import numpy as np
 from curiax.training.run.files import write_atomically
 from curiax.types import LearnerState
 
+KEEP = 3  # checkpoints that stay on disk
 
-def checkpoint_manager(directory: Path, keep: int) -> Any:
+
+def checkpoint_manager(directory: Path) -> Any:
     import orbax.checkpoint as ocp  # a second of import that `curiax list` need not wait for
 
     # Of several processes, one writes: the others may be on machines that do not see this directory.
     alone = ocp.options.MultiprocessingOptions(active_processes={0})
     options = ocp.CheckpointManagerOptions(
-        max_to_keep=keep, enable_async_checkpointing=False, create=False, multiprocessing_options=alone
+        max_to_keep=KEEP, enable_async_checkpointing=False, create=False, multiprocessing_options=alone
     )
     (directory / "checkpoints").mkdir(parents=True, exist_ok=True)
     return ocp.CheckpointManager((directory / "checkpoints").absolute(), options=options)

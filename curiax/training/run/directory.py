@@ -20,6 +20,7 @@ import numpy as np
 from tensorboardX import SummaryWriter
 
 from curiax.config import Config, from_dict, to_dict
+from curiax.config.dotted import differences
 from curiax.envs import spec_of
 from curiax.errors import UserError, first_line
 from curiax.training.run.checkpoints import checkpoint_manager, restore_checkpoint, seal, to_arrays, verify
@@ -60,7 +61,7 @@ class Run:
             self._lock = lock(directory / "lock")
         write_atomically(directory / "config.json", json.dumps(to_dict(config), indent=2) + "\n")
         self._metrics = MetricsFile(directory / "metrics.csv")
-        self._checkpoints = checkpoint_manager(directory, config.keep_checkpoints)
+        self._checkpoints = checkpoint_manager(directory)
         if not self.done:  # it was made longer
             (directory / "DONE").unlink(missing_ok=True)
 
@@ -76,7 +77,7 @@ class Run:
         if not (self.directory / "config.json").exists():
             return
         saved = read_config(self.directory)
-        changes = differences(to_dict(saved), to_dict(self.config))
+        changes = differences(saved, self.config)
         changes.pop("env_steps", None)  # a run may be made longer
         if changes:
             name, (old, new) = next(iter(changes.items()))
@@ -280,14 +281,3 @@ def read_config(directory: Path) -> Config:
         raise UserError(f"{directory}: no run here (no config.json)") from None
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise UserError(f"{path}: not a config of this version of curiax ({error})") from None
-
-
-def differences(old: dict[str, Any], new: dict[str, Any], prefix: str = "") -> dict[str, tuple[Any, Any]]:
-    """Dotted field names whose values differ."""
-    found = {}
-    for name in new:
-        if isinstance(new[name], dict):
-            found |= differences(old[name], new[name], f"{prefix}{name}.")
-        elif old[name] != new[name]:
-            found[prefix + name] = (old[name], new[name])
-    return found

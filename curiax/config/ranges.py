@@ -1,0 +1,46 @@
+"""What a number may be, as annotations of the fields of the config."""
+
+import math
+from typing import Annotated, Any, NamedTuple
+
+
+class Range(NamedTuple):
+    """From low to high, both allowed; never infinite or NaN."""
+
+    low: float
+    high: float = math.inf
+
+    def allows(self, value: float) -> bool:
+        return math.isfinite(value) and self.low <= value <= self.high
+
+    def __str__(self) -> str:
+        return f"at least {self.low:.9g}" if self.high == math.inf else f"from {self.low:.9g} to {self.high:.9g}"
+
+
+class Above(NamedTuple):
+    """Above a number, and optionally below another; neither allowed, nor infinite or NaN."""
+
+    low: float
+    below: float = math.inf
+
+    def allows(self, value: float) -> bool:
+        return math.isfinite(value) and self.low < value < self.below
+
+    def __str__(self) -> str:
+        return f"above {self.low:.9g}" + ("" if self.below == math.inf else f" and below {self.below:.9g}")
+
+
+Layers = Annotated[tuple[int, ...], "layers"]  # sizes of layers, each at least 1
+
+
+def range_of(hint: Any) -> Range | Above | None:
+    """The range among the annotations of a field."""
+    return next((each for each in getattr(hint, "__metadata__", ()) if isinstance(each, Range | Above)), None)
+
+
+def is_layers(hint: Any) -> bool:
+    return "layers" in getattr(hint, "__metadata__", ())
+
+
+def must_not_be_empty(hint: Any) -> bool:
+    return "not empty" in getattr(hint, "__metadata__", ())

@@ -1,0 +1,92 @@
+"""Hindsight with one thing changed, for the studies of the paper's appendix B."""
+
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, PRNGKeyArray
+
+from curiax.agent.networks import MLP
+from curiax.config import Config
+from curiax.curiosity.base import Distance, Measure, Represented, Sizes, credit
+from curiax.curiosity.measures.critic import CriticState
+from curiax.curiosity.measures.hindsight import explain, hindsight
+from curiax.types import CuriosityOutput, Loss, Params
+
+
+def without_contrast(config: Config) -> Measure:
+    """L_con is measured, and trains the critic alone: z may tell anything."""
+    measure = hindsight(config)
+
+    def score(*args: object) -> CuriosityOutput:
+        output = measure.score(*args)
+        losses = output.losses | {"invariance": output.losses["invariance"]._replace(weight=0.0)}
+        return output._replace(losses=losses)
+
+    return Measure(measure.init, score)
+
+
+def contrast_paid(config: Config) -> Measure:
+    """The reward is the whole of Algorithm 2's loss, L_rec/λ + L_con. Every time step is contrasted."""
+    measure = hindsight(replace(config, world=replace(config.world, contrast_share=1.0)))
+
+    def score(*args: object) -> CuriosityOutput:
+        output = measure.score(*args)
+        reconstruction, invariance = output.losses["reconstruction"], output.losses["invariance"]
+        error = reconstruction.weight * reconstruction.value + invariance.value
+        return output._replace(error=credit(jax.lax.stop_gradient(error), reconstruction.mask))
+
+    return Measure(measure.init, score)
+
+
+def separable_critic(config: Config) -> Measure:
+    """The critic is an inner product ⟨f(b, a), h(z)⟩."""
+    return hindsight(config, critic_form="separable")
+
+
+def with_outcomes(config: Config) -> Measure:
+    """Hindsight, and two instruments beside it: how well (b, a) alone and z alone tell the outcome ("Outcome Losses").
+
+    The instruments train nothing but themselves.
+    """
+    measure, world = hindsight(config), config.world
+
+    def init(key: PRNGKeyArray, sizes: Sizes) -> tuple[Params, CriticState]:
+        params, critic = measure.init(key, sizes)
+        key_predictor, key_alone = jax.random.split(jax.random.split(key, 5)[4])
+        return params | {
+            "predictor": MLP(sizes.state, world.hidden, sizes.target, key_predictor, world.layer_norm),
+            "hindsight_only": MLP(world.latent, world.hidden, sizes.target, key_alone, world.layer_norm),
+        }, critic
+
+    def score(
+        params: Params,
+        critic: CriticState,
+        represented: Represented,
+        valid: Bool[Array, "T B"],
+        distance: Distance,
+        key: PRNGKeyArray,
+    ) -> CuriosityOutput:
+        output = measure.score(params, critic, represented, valid, distance, key)
+        loop, z, _ = explain(
+            world, params, represented, valid, jax.random.split(key)[0]
+        )  # compiled once with the above
+        predicted = distance(loop.target, params["predictor"](jax.lax.stop_gradient(loop.after)))
+        alone = distance(loop.target, params["hindsight_only"](jax.lax.stop_gradient(z)))
+        losses = {"side_prediction": Loss(predicted, loop.valid), "hindsight_only": Loss(alone, loop.valid)}
+        metrics = {
+            "prediction_error": jnp.mean(predicted, where=loop.valid),
+            "hindsight_only_error": jnp.mean(alone, where=loop.valid),
+            "target_variance": target_variance(distance, loop.target, loop.valid),
+        }
+        return output._replace(losses=output.losses | losses, metrics=output.metrics | metrics)
+
+    return Measure(init, score)
+
+
+def target_variance(distance: Distance, target: Array, valid: Array) -> Array:
+    """The error of the best constant output."""
+    projected = distance.project(target)
+    mean = jnp.mean(projected, axis=(0, 1, 2), where=valid[..., None], keepdims=True)
+    variance = distance.reduce(jnp.square(projected - jnp.broadcast_to(mean, projected.shape)), axis=-1)
+    return jnp.mean(variance, where=valid)

@@ -1,0 +1,161 @@
+"""Trains a curiosity: the only place that turns its losses into a step of an optimiser.
+
+The learner adds the losses of policy and value to the same step. Everything else that trains a curiosity (the drop-in
+class, `lab.diagnose`, `lab.scm`, `lab.patches`) trains it alone, as a `WorldModel`.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from curiax.config import Config
+from curiax.curiosity.base import Curiosity, decay_of
+from curiax.curiosity.experience import following
+from curiax.types import Agent, CuriosityOutput, Experience, LearnerParams, Loss, Params, State
+
+MAX_GRADIENT_NORM = 1.0  # a larger gradient is scaled down to this norm
+NO_AGENT: Any = Agent((), (), (), (), ())  # pyright: ignore[reportArgumentType] — for methods that train no beliefs
+
+# Masks of LearnerParams: the encoder ω, the curiosity, and the curiosity with encoder, action embedding and core.
+ENCODER: Any = LearnerParams(agent=Agent(True, False, False, False, False), duals=False, curiosity=False)  # pyright: ignore
+CURIOSITY: Any = LearnerParams(agent=Agent(False, False, False, False, False), duals=False, curiosity=True)  # pyright: ignore
+BELIEFS: Any = LearnerParams(agent=Agent(True, True, True, False, False), duals=False, curiosity=True)  # pyright: ignore
+
+
+class Step(NamedTuple):
+    """What one step of the optimiser leaves."""
+
+    params: Any
+    optimizer: State
+    losses: dict[str, Float[Array, ""]]  # masked means, before weighting
+    grads: Any
+    aux: Any  # what the losses came with
+
+
+class WorldState(NamedTuple):
+    """A curiosity that is trained alone: all that its training changes."""
+
+    params: LearnerParams  # encoder, action embedding and core, if the method trains them, and the method's own
+    critic: State
+    targets: State
+    optimizer: State
+    num_updates: Int[Array, ""]
+
+
+class WorldModel(NamedTuple):
+    """A curiosity method that can be trained alone. Functions take the data as `experience_of(agent)`: beliefs are
+    part of what is trained."""
+
+    init: Callable[[PRNGKeyArray, Agent], WorldState]
+    score: Callable[[WorldState, Callable[[Agent], Experience], PRNGKeyArray], CuriosityOutput]
+    step: Callable[[WorldState, Callable[[Agent], Experience], PRNGKeyArray], tuple[WorldState, "Learned"]]
+
+
+class Learned(NamedTuple):
+    """What a step of a world model found in its data, before it learned from them."""
+
+    output: CuriosityOutput
+    experience: Experience
+    losses: dict[str, Float[Array, ""]]
+    grads: LearnerParams
+
+
+def make_world_model(curiosity: Curiosity, optimizer: optax.GradientTransformation) -> WorldModel:
+    """The functions that train this curiosity alone."""
+
+    def init(key: PRNGKeyArray, agent: Agent) -> WorldState:
+        params, critic, targets = curiosity.init(key, agent.encoder)
+        beliefs = agent._replace(policy=(), value=()) if curiosity.trains_beliefs else NO_AGENT
+        everything = LearnerParams(beliefs, {}, params)
+        return WorldState(everything, critic, targets, optimizer.init(everything), jnp.int32(0))
+
+    def score(state: WorldState, experience_of: Callable[[Agent], Experience], key: PRNGKeyArray) -> CuriosityOutput:
+        experience = experience_of(state.params.agent)
+        return curiosity.score(state.params.curiosity, state.critic, state.targets, experience, key)
+
+    def step(
+        state: WorldState, experience_of: Callable[[Agent], Experience], key: PRNGKeyArray
+    ) -> tuple[WorldState, Learned]:
+        def losses(params: LearnerParams) -> tuple[dict[str, Loss], tuple[CuriosityOutput, Experience]]:
+            experience = experience_of(params.agent)
+            output = curiosity.score(params.curiosity, state.critic, state.targets, experience, key)
+            return output.losses, (output, experience)
+
+        done = gradient_step(optimizer, losses, state.params, state.optimizer)
+        output, experience = done.aux
+        targets = curiosity.follow(state.targets, done.params.agent.encoder, following(experience))
+        after = WorldState(done.params, output.critic, targets, done.optimizer, state.num_updates + 1)
+        return after, Learned(output, experience, done.losses, done.grads)
+
+    return WorldModel(init, score, step)
+
+
+def gradient_step(
+    optimizer: optax.GradientTransformation,
+    losses: Callable[[Any], tuple[dict[str, Loss], Any]],
+    params: Any,
+    optimizer_state: State,
+) -> Step:
+    """One step down the weighted sum of the mean losses. `losses` also returns whatever the caller needs."""
+
+    def total(params: Any) -> tuple[Float[Array, ""], tuple[dict[str, Array], Any]]:
+        found, aux = losses(params)
+        means = masked_means(found)
+        return weighted_sum(found, means), (means, aux)
+
+    grads, (means, aux) = jax.grad(total, has_aux=True)(params)
+    params, optimizer_state = descend(optimizer, grads, params, optimizer_state)
+    return Step(params, optimizer_state, means, grads, aux)
+
+
+def descend(
+    optimizer: optax.GradientTransformation, grads: Params, params: Any, optimizer_state: State
+) -> tuple[Any, State]:
+    """Parameters and state after one step of the optimiser."""
+    with jax.numpy_dtype_promotion("standard"):  # optax relies on it
+        updates, optimizer_state = optimizer.update(grads, optimizer_state)
+    return optax.apply_updates(params, updates), optimizer_state
+
+
+def weighted_sum(losses: dict[str, Loss], means: dict[str, Float[Array, ""]]) -> Float[Array, ""]:
+    return jnp.sum(jnp.stack([loss.weight * means[name] for name, loss in losses.items()]))
+
+
+def masked_means(losses: dict[str, Loss]) -> dict[str, Float[Array, ""]]:
+    sums = masked_sums(list(losses.values()))
+    return {name: total / jnp.maximum(count, 1.0) for name, (total, count) in zip(losses, sums, strict=True)}
+
+
+def masked_mean(loss: Loss) -> Float[Array, ""]:
+    return masked_means({"loss": loss})["loss"]
+
+
+def masked_sums(values: list[Loss]) -> list[tuple[Float[Array, ""], Float[Array, ""]]]:
+    """The sum and the count of each. The last axis, the streams, is summed for all at once: with several processes
+    that is one message instead of one for each number."""
+    parts = []
+    for value, mask, _ in values:
+        others = tuple(range(value.ndim - 1))
+        parts += [jnp.sum(jnp.where(mask, value, 0.0), others), jnp.sum(mask.astype(jnp.float32), others)]
+    streams = [part for part in parts if part.ndim]
+    added = iter(jnp.sum(jnp.stack(streams), axis=-1) if streams else ())
+    sums = [next(added) if part.ndim else part for part in parts]
+    return list(zip(sums[::2], sums[1::2], strict=True))
+
+
+def make_optimizer(config: Config, trains_beliefs: bool = True) -> optax.GradientTransformation:
+    """Adam with a limit on the norm of the whole gradient. The encoder ω has a learning rate of its own.
+
+    The world model's learning rate decays: the curiosity's, and that of encoder and core if the curiosity trains them.
+    """
+    clip = optax.clip_by_global_norm(MAX_GRADIENT_NORM)
+    adam = optax.flatten(optax.chain(clip, optax.adam(config.learning_rate)))  # one long vector
+    steps = [adam, optax.masked(optax.scale(config.network.encoder_speed), ENCODER)]
+    if config.world.half_life:
+        world = BELIEFS if trains_beliefs else CURIOSITY
+        steps.append(optax.masked(optax.scale_by_schedule(decay_of(config.world)), world))
+    return optax.chain(*steps)
