@@ -18,11 +18,13 @@ from typing import Any, NamedTuple
 import gymnasium
 import jax
 import numpy as np
+from gymnasium.vector import AutoresetMode
 
 import curiax.gym  # noqa: F401 — registers the maze
 from curiax.config import AtariOptions, GymOptions
 from curiax.envs import atari, craftax, gymnax, maze
 from curiax.envs import gymnasium as host
+from curiax.envs.atari.games import FRAME_LIMIT, NOOPS
 from curiax.envs.base import Environment, stream_reset, stream_step
 from curiax.envs.foreign import their_rules
 from curiax.types import EnvSpec
@@ -51,8 +53,20 @@ def gym_pair(name: str, **changes: Any) -> Pair:
     adapted.reset()
     draw = draw_actions(adapted.spec)
     shift = getattr(bare.single_action_space, "start", 0)
-    adapter = f"gym/ ({options.autoreset}, {type(bare).__name__})"
+    adapter = f"gym/ (next-step, {type(bare).__name__})"
     return Pair(adapter, name, BATCH_SIZE, lambda: bare.step(draw() + shift), lambda: adapted.step(draw()))
+
+
+def same_step_pair(name: str) -> Pair:
+    """A vector environment of the user's own, which resets at once, and its streams."""
+    vector = {"autoreset_mode": AutoresetMode.SAME_STEP}
+    bare, pool = (gymnasium.make_vec(name, BATCH_SIZE, "sync", vector_kwargs=vector) for _ in range(2))
+    streams = host.Streams(pool, *host.spaces_of(name, GymOptions()), 0)
+    bare.reset(seed=0)
+    streams.reset()
+    draw = draw_actions(host.spec_of(name, GymOptions()))
+    adapter = "gym/ (same-step, SyncVectorEnv)"
+    return Pair(adapter, name, BATCH_SIZE, lambda: bare.step(draw()), lambda: streams.step(draw()))
 
 
 def draw_actions(spec: EnvSpec) -> Callable[[], np.ndarray]:
@@ -94,7 +108,8 @@ def walk(env: gymnasium.Env) -> None:
 def atari_pair(game: str) -> Pair:
     """EnvPool, and the streams that curiax makes of it, rooms and all."""
     options = AtariOptions()
-    bare, adapted = atari.make_pool(game, BATCH_SIZE, options, 0), atari.make(game, BATCH_SIZE, options, 0)
+    bare = atari.make_pool(game, BATCH_SIZE, options, 0, NOOPS, FRAME_LIMIT)
+    adapted = atari.make(game, BATCH_SIZE, options, 0)
     bare.reset()
     adapted.reset()
     draw = draw_actions(adapted.spec)
@@ -175,7 +190,7 @@ def measure(pair: Pair, turns: int, num_steps: int) -> dict[str, Any]:
 
 PAIRS: tuple[Callable[[], Pair], ...] = (
     lambda: gym_pair("CartPole-v1", vectorization="sync"),
-    lambda: gym_pair("CartPole-v1", vectorization="sync", autoreset="same-step"),
+    lambda: same_step_pair("CartPole-v1"),
     lambda: gym_pair("CartPole-v1"),
     lambda: gym_pair("Pendulum-v1"),
     lambda: gym_pair("MiniGrid-DoorKey-8x8-v0"),

@@ -106,11 +106,11 @@ def check_going_on(members: list[Member], hit: dict[str, Any]) -> None:
 
 def same_numbers(directory: Path, reference: Path) -> bool:
     """Parameters, and everything else that a state holds, to the bit."""
-    from curiax.training.run.directory import checkpoint_manager
+    from curiax.training.run.checkpoints import checkpoint_manager
 
     states = []
     for path in (directory, reference):
-        manager = checkpoint_manager(path, keep=3)
+        manager = checkpoint_manager(path)
         states.append(manager.restore(manager.latest_step()))
         manager.close()
     one, other = states

@@ -15,14 +15,8 @@ ROOT = Path(__file__).parents[1]
 PATIENCE = 60.0  # seconds from a kill to the last line
 
 # The smallest networks that do everything.
-SIZES = {
-    "world.hidden": 8,
-    "world.critic-hidden": 8,
-    "world.latent": 4,
-    "world.noise": 4,
-    "network.action-embedding": 4,
-}
-SIZES |= {f"network.{name}": 8 for name in ("encoder-hidden", "feature-hidden", "embedding", "belief", "head-hidden")}
+SIZES = {"world.hidden": 8, "world.critic-hidden": 8, "world.latent": 4, "world.noise": 4}
+SIZES |= {f"network.{name}": 8 for name in ("encoder-hidden", "feature-hidden", "embedding", "belief")}
 SMALL = ["--unroll", "4", *(word for name, size in SIZES.items() for word in (f"--{name}", str(size)))]
 
 

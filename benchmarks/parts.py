@@ -29,7 +29,7 @@ import jax.numpy as jnp
 from curiax import envs
 from curiax.agent.gru import GRU
 from curiax.agent.networks import MLP
-from curiax.agent.policy import believe_step, make_agent, make_encoder
+from curiax.agent.policy import ACTION_EMBEDDING, believe_step, make_agent, make_encoder
 from curiax.commands.benchmarks.flops import matmul_flops
 from curiax.config import LAPTOP, PAPER, Config
 from curiax.config.presets import preset_for
@@ -125,7 +125,7 @@ def criticising(form: str, num: int, hidden: tuple[int, ...], context: int, late
 
 def parts() -> Iterator[Part]:
     network, world, steps = ATARI_PAPER.network, ATARI_PAPER.world, T * B
-    action, belief, embedding, latent = network.action_embedding, network.belief, network.embedding, world.latent
+    action, belief, embedding, latent = ACTION_EMBEDDING, network.belief, network.embedding, world.latent
     atari_laptop = preset_for("laptop", "atari/montezuma_revenge")
     yield acting("maze, laptop", LAPTOP, MAZE, 0)
     yield acting("maze, paper", PAPER, MAZE, 0)
@@ -218,7 +218,7 @@ def main() -> None:
         if arguments.only in part.name:
             rows.append(row(part, measure(part), core))
             print(*rows[-1].values(), sep="  ", flush=True)
-    separable = dataclasses.replace(ATARI_PAPER, world=dataclasses.replace(ATARI_PAPER.world, critic="separable"))
+    separable = dataclasses.replace(ATARI_PAPER, curiosity="byol+hindsight-separable")
     double = dataclasses.replace(ATARI_PAPER, batch_size=2 * B)
     updates = {
         "atari_paper": whole_update(ATARI_PAPER, ATARI),

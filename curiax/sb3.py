@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Shaped
 
+from curiax.curiosity import uses_hindsight
 from curiax.dropin import Curiosity
 from curiax.envs import spaces
 from curiax.errors import UserError
@@ -76,7 +77,7 @@ class CuriosityCallback(BaseCallback):
             )
         shape = (self.model.n_steps, self.model.n_envs)
         num_columns = layout(shape, self._transitions, known.has_beliefs)[1] * shape[1]
-        if num_columns < 2 and known.name.endswith("hindsight"):
+        if num_columns < 2 and uses_hindsight(known.name):
             raise UserError(f"{known.name}: got 1 environment, expected at least 2: it contrasts trajectories")
         self.model.curiosity = known  # pyright: ignore[reportAttributeAccessIssue] — what SB3 finds there, it saves
 

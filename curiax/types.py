@@ -5,12 +5,30 @@ episode is a time step of its own, followed by the first observation of the next
 transition; ``Trajectory.valid`` is false there, and nothing may learn from it.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 
 Params = Any  # a pytree of arrays
 State = Any  # a pytree of arrays
+
+
+class Score(NamedTuple):
+    """A metric that says how well an agent does in an environment."""
+
+    metric: str  # its column in metrics.csv
+    title: str  # on the axis of a figure
+    label: str  # in a line of progress
+    bounds: tuple[float, float] | None = None  # None: from zero to the largest
+    accumulates: bool = False  # over the whole run: its newest value counts, not its mean
+
+
+RETURN = Score("return", "return of an episode", "return")
+
+
+def nothing_derived(means: dict[str, float]) -> dict[str, float]:
+    return {}
 
 
 class EnvSpec(NamedTuple):
@@ -24,6 +42,8 @@ class EnvSpec(NamedTuple):
     observation_scale: float = 1.0  # what divides an observation to make its numbers of size 1: 255 for grey values
     # None: an action is a number. Else it is a vector: one-hot parts of these lengths, or () for real numbers.
     action_parts: tuple[int, ...] | None = None
+    scores: tuple[Score, ...] = (RETURN,)  # the first is the one that a study reports
+    derive: Callable[[dict[str, float]], dict[str, float]] = nothing_derived  # scores made from the means of metrics
 
 
 class TimeStep(NamedTuple):

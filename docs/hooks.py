@@ -86,8 +86,10 @@ def methods_table() -> str:
         works.append((f"`{name}`", f"`{row.composition}`", row.inputs, row.target, measure, row.space))
         marks = (row.random_noise, row.dependent_noise, row.dynamics)
         claims.append((row.name, *("✓" if mark else "✗" for mark in marks)))
-    pairs = [("representation", *MEASURES)]
-    pairs += [(f"`{each}`", *(f"`{each}+{measure}`" for measure in MEASURES)) for each in REPRESENTATIONS]
+    variants = [measure for measure in MEASURES if measure.startswith("hindsight-")]
+    measures = [measure for measure in MEASURES if measure not in variants]
+    pairs = [("representation", *measures)]
+    pairs += [(f"`{each}`", *(f"`{each}+{measure}`" for measure in measures)) for each in REPRESENTATIONS]
     return f"""# The table of methods
 
 A prediction-error method is a **representation** (what are x_t and x_{{t+1}}?) and a **measure** (how is a transition
@@ -109,6 +111,9 @@ Claims of the paper's Table 1, not measurements. [Noise and novelty apart](scm.m
 
 {table(pairs)}
 
+The studies of the paper's appendix B change one thing in hindsight, by measures of their own:
+{", ".join(f"`{variant}`" for variant in variants)}.
+
 `emi`, `rnd` and `dora` score by a model of their own. RND and DORA have deterministic targets, so there is nothing to
 explain in hindsight, and `+hindsight` is refused. Equations, functions, deviations: [methods](methods.md). A new one:
 [add a method](extending.md).
@@ -119,6 +124,7 @@ def reference() -> str:
     import curiax
     from curiax.commands.cli import USAGE
     from curiax.config import LAPTOP, PAPER
+    from curiax.config.dotted import flag, get
 
     usage = textwrap.dedent(USAGE).strip()
     parts = [
@@ -128,11 +134,11 @@ def reference() -> str:
     ]
     groups: dict[str, list] = {}
     for name, field, about in options(LAPTOP):
-        groups.setdefault(name.rpartition(".")[0], []).append((name, field, about, value(PAPER, name)))
+        groups.setdefault(name.rpartition(".")[0], []).append((name, field, about, get(PAPER, name)))
     for group, rows in groups.items():
         cells = [("option", "laptop", "paper", "")]
         for name, mine, about, paper in rows:
-            cells.append((f"`--{name.replace('_', '-')}`", f"`{mine}`", f"`{paper}`", about))
+            cells.append((f"`{flag(name)}`", f"`{mine}`", f"`{paper}`", about))
         parts.append(f"### {group or 'The run'}\n\n{table(cells)}\n")
     parts.append("## `curiax.Curiosity`\n\n" + described(curiax.Curiosity))
     return "\n".join(parts)
@@ -148,12 +154,6 @@ def options(config: Any, prefix: str = "") -> list[tuple[str, Any, str]]:
         else:
             found.append((prefix + field.name, mine, about.get(field.name, "")))
     return found
-
-
-def value(config: Any, name: str) -> Any:
-    for part in name.split("."):
-        config = getattr(config, part)
-    return config
 
 
 def descriptions(kind: type) -> dict[str, str]:

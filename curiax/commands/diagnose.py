@@ -29,7 +29,7 @@ from curiax.types import Agent, Trajectory
 SHARES = {"explore": 0.4, "learn": 0.5, "measure": 0.1}  # of the time, or of the steps
 PREDICT_FIRST = 0.6  # of learning: before hindsight is learned
 FEWEST = 4  # batches that are measured
-UNREAD = ("env", "env_steps", "checkpoint_every")  # fields of a run that are not for the exploration
+UNREAD = ("env", "checkpoint_every")  # fields of a run that are not for the exploration
 
 
 @dataclass(frozen=True)

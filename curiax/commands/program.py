@@ -9,23 +9,14 @@ from jax.sharding import Mesh
 from rich.console import Console
 
 from curiax.config import Config
-from curiax.envs import on_host
-from curiax.envs.craftax import score
+from curiax.envs import on_host, scores_of, spec_of
 from curiax.errors import EnvironmentFailed, UserError
 from curiax.training.distributed import agree, gather, rank
 from curiax.training.progress import ProgressLine
-from curiax.training.run.directory import Run, default_directory, last_quarter, read_metrics
+from curiax.training.run.directory import Run, default_directory, last_quarter, nanmean, read_metrics
 from curiax.training.signals import Stop, polite_stop
 from curiax.training.train import Row, bad_loss, initial_state, train
 from curiax.types import LearnerState
-
-REACHED = {
-    "trackers": "trackers per episode",
-    "achievements": "achievements per episode",
-    "score": "Crafter's score",
-    "return": "return",
-    "noise_dwell": "noise dwell",
-}
 
 
 class Elsewhere:
@@ -61,7 +52,8 @@ def _run(run: Run | Elsewhere, console: Console, stop: Stop, mesh: Mesh | None) 
     config = run.config
     title = f"{config.env}  {config.curiosity}  seed {config.seed}  {config.preset}  →  {run.directory}"
     console.print(title, markup=False)
-    state = run.restore(initial_state(config))
+    initial = initial_state(config)
+    state = run.restore(initial)
     if on_host(config.env) and not run.done:
         run.go_back(0 if state is None else int(state.num_updates))
     for note in run.notes:
@@ -78,7 +70,7 @@ def _run(run: Run | Elsewhere, console: Console, stop: Stop, mesh: Mesh | None) 
     before, started = run.seconds, time.perf_counter()
     stopped = agree(stop.signal or 0)  # a signal to one process stops all, and all at the same row
     with Display(config, console) as display:
-        for row in () if stopped else saved_if_it_fails(run, train(config, state, mesh)):
+        for row in () if stopped else saved_if_it_fails(run, train(config, state or initial, mesh)):
             if (loss := bad_loss(row.metrics)) is not None:
                 raise UserError(
                     f"{loss} is not finite after update {row.num_updates}; the last good checkpoint is kept"
@@ -143,11 +135,10 @@ def progress_text(config: Config, num_updates: int, metrics: dict[str, float], r
     steps = num_updates * config.steps_per_update / 1e6
     total = config.num_updates * config.steps_per_update / 1e6
     parts = [f"{steps:.2f}/{total:.2f} M steps", f"{rate:,.0f} steps/s" if np.isfinite(rate) else "… steps/s"]
-    shown = {"trackers": "trackers {:.2f}", "achievements": "achievements {:.2f}"}
-    if on_host(config.env) or config.env.startswith("gymnax/"):
-        digits = 0 if abs(metrics.get("return", 0.0)) >= 100 else 2
-        shown = {"return": f"return {{:,.{digits}f}}", "rooms_found": "{:.0f} rooms"}
-    parts += [text.format(metrics[name]) for name, text in shown.items() if np.isfinite(metrics.get(name, np.nan))]
+    for score in scores_of(config.env):
+        value = metrics.get(score.metric, np.nan)
+        if np.isfinite(value):
+            parts.append(f"{score.label} {value:,.{0 if abs(value) >= 100 else 2}f}")
     parts.append(f"noise dwell {metrics['noise_dwell']:.2f}")
     return "  ".join(parts)
 
@@ -159,12 +150,8 @@ def describe(run: Run | Elsewhere) -> str:
     rows = list(read_metrics(run.directory / "metrics.csv"))
     last = last_quarter(rows)
     parts = [f"{rows[-1]['env_steps'] / 1e6:.2f} M steps in {rows[-1]['seconds'] / 60:.1f} min; over the last quarter:"]
-    means = {name: mean_of_known([row[name] for row in last]) for name in last[0]}
-    means |= score(means)  # of all these episodes: of few at a time it comes out too low
-    parts += [f"{title} {means[name]:.2f}" for name, title in REACHED.items() if np.isfinite(means.get(name, np.nan))]
+    means = {name: nanmean(row[name] for row in last) for name in last[0]}
+    means |= spec_of(run.config).derive(means)  # of all these episodes: of few at a time it comes out too low
+    titles = {score.metric: score.title for score in scores_of(run.config.env)} | {"noise_dwell": "noise dwell"}
+    parts += [f"{title} {means[name]:.2f}" for name, title in titles.items() if np.isfinite(means.get(name, np.nan))]
     return "  ".join(parts)
-
-
-def mean_of_known(values: list[float]) -> float:
-    known = [value for value in values if np.isfinite(value)]
-    return float(np.mean(known)) if known else float("nan")

@@ -83,6 +83,6 @@ def patches_study(command: StudyCommand, rest: list[str], console: Console) -> i
     from curiax.lab.patches.run import check, run
     from curiax.lab.patches.world import CONFIG, Amount
 
-    config = check(validate(parse(Config, rest, "study", CONFIG)), command.only, command.seeds, command.jobs)
+    config = validate(check(parse(Config, rest, "study", CONFIG), command.only, command.seeds, command.jobs))
     use_compilation_cache()
     return run(config, Amount(), command.out or Path("runs/patches"), command.dry_run, console)

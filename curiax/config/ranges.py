@@ -10,11 +10,11 @@ class Range(NamedTuple):
     low: float
     high: float = math.inf
 
-    def allows(self, value: float) -> bool:
+    def allows(self, value: int | float) -> bool:
         return math.isfinite(value) and self.low <= value <= self.high
 
     def __str__(self) -> str:
-        return f"at least {self.low:.9g}" if self.high == math.inf else f"from {self.low:.9g} to {self.high:.9g}"
+        return f"at least {self.low:.10g}" if self.high == math.inf else f"from {self.low:.10g} to {self.high:.10g}"
 
 
 class Above(NamedTuple):
@@ -23,11 +23,11 @@ class Above(NamedTuple):
     low: float
     below: float = math.inf
 
-    def allows(self, value: float) -> bool:
+    def allows(self, value: int | float) -> bool:
         return math.isfinite(value) and self.low < value < self.below
 
     def __str__(self) -> str:
-        return f"above {self.low:.9g}" + ("" if self.below == math.inf else f" and below {self.below:.9g}")
+        return f"above {self.low:.10g}" + ("" if self.below == math.inf else f" and below {self.below:.10g}")
 
 
 Layers = Annotated[tuple[int, ...], "layers"]  # sizes of layers, each at least 1

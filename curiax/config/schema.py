@@ -134,7 +134,7 @@ class Config:
     """where the defaults come from"""
     reward: Literal["intrinsic", "mixed"] = "intrinsic"
     """curiosity alone, or added to the environment's own reward"""
-    env_steps: Annotated[int, Range(1)] = 3_500_000
+    env_steps: Annotated[int, Range(1)] = 4_500_000
     """environment steps in all"""
     batch_size: Annotated[int, Range(1, 2**20)] = 32
     """B: trajectories per update, and K of the contrastive loss"""
@@ -196,8 +196,9 @@ def _build(part: type, values: dict[str, Any], prefix: str) -> Any:
     built: dict[str, Any] = {}
     known = {one.name: one for one in dataclasses.fields(part)}
     for name, value in values.items():
-        if prefix + name in RETIRED or name in RETIRED:
+        if prefix + name in RETIRED:
             continue
+        name = RENAMED.get(prefix + name, name)
         if name not in known:
             raise KeyError(f"{prefix}{name} is no field")
         inner: Any = known[name].type
@@ -213,6 +214,7 @@ def retired(values: dict[str, Any]) -> list[str]:
     return [name for name in flat if name in RETIRED]
 
 
+RENAMED = {"vmpo.lambda_": "return_lambda"}
 # Fields of older versions. A saved config may have them; they are dropped when it is read.
 RETIRED = frozenset(
     """
@@ -220,9 +222,9 @@ RETIRED = frozenset(
     network.image_hidden network.action_embedding network.head_hidden
     world.target_decay world.invariance_weight world.critic world.measure_outcomes world.updates world.shortcut
     world.speed world.hindsight_speed world.critic_speed world.warm_up_weight world.warm_up_speed world.side_share
-    world.blur world.relative world.open_routes world.form
+    world.blur world.relative world.open_routes world.form world.hindsight world.warm_up
     bonus.rescale_horizon bonus.include_invariance
-    vmpo.lambda_ vmpo.top_fraction vmpo.temperature vmpo.temperature_memory vmpo.control_variate vmpo.alpha
+    vmpo.top_fraction vmpo.temperature vmpo.temperature_memory vmpo.control_variate vmpo.alpha
     vmpo.epsilon_mean vmpo.epsilon_covariance vmpo.train_beliefs vmpo.popart_step vmpo.value_weight
     atari.noops atari.frame_limit gym.autoreset
     """.split()  # noqa: SIM905 — a list to be read

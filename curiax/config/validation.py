@@ -32,7 +32,8 @@ def check_field(name: str, hint: Any, value: Any) -> None:
         raise UserError(f"{flag(name)} {' '.join(map(str, value))}: every layer must have at least one unit")
     if must_not_be_empty(hint) and not value:
         raise UserError(f"{flag(name)}: there must be at least one layer")
-    options = typing.get_args(hint) if typing.get_origin(hint) is typing.Literal else ()
+    bare = hint.__origin__ if hasattr(hint, "__metadata__") else hint  # without what is annotated
+    options = typing.get_args(bare) if typing.get_origin(bare) is typing.Literal else ()
     if options and value not in options:
         raise UserError(f"{flag(name)} {value}: must be one of {', '.join(map(str, options))}")
 

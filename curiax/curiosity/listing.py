@@ -32,6 +32,7 @@ def show_table_1(console: Console) -> None:
         "Any REPRESENTATION+MEASURE is a method too:\n"
         f"{', '.join(REPRESENTATIONS)} + {', '.join(MEASURES)}\n",
         highlight=False,
+        soft_wrap=False,
     )
 
 

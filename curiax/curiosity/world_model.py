@@ -80,18 +80,30 @@ def make_world_model(curiosity: Curiosity, optimizer: optax.GradientTransformati
     def step(
         state: WorldState, experience_of: Callable[[Agent], Experience], key: PRNGKeyArray
     ) -> tuple[WorldState, Learned]:
-        def losses(params: LearnerParams) -> tuple[dict[str, Loss], tuple[CuriosityOutput, Experience]]:
-            experience = experience_of(params.agent)
-            output = curiosity.score(params.curiosity, state.critic, state.targets, experience, key)
-            return output.losses, (output, experience)
-
-        done = gradient_step(optimizer, losses, state.params, state.optimizer)
-        output, experience = done.aux
-        targets = curiosity.follow(state.targets, done.params.agent.encoder, following(experience))
-        after = WorldState(done.params, output.critic, targets, done.optimizer, state.num_updates + 1)
-        return after, Learned(output, experience, done.losses, done.grads)
+        return world_step(curiosity, optimizer, state, experience_of, key)
 
     return WorldModel(init, score, step)
+
+
+def world_step(
+    curiosity: Curiosity,
+    optimizer: optax.GradientTransformation,
+    state: WorldState,
+    experience_of: Callable[[Agent], Experience],
+    key: PRNGKeyArray,
+) -> tuple[WorldState, Learned]:
+    """One gradient step on the curiosity's losses, critic included; then the targets follow."""
+
+    def losses(params: LearnerParams) -> tuple[dict[str, Loss], tuple[CuriosityOutput, Experience]]:
+        experience = experience_of(params.agent)
+        output = curiosity.score(params.curiosity, state.critic, state.targets, experience, key)
+        return output.losses, (output, experience)
+
+    done = gradient_step(optimizer, losses, state.params, state.optimizer)
+    output, experience = done.aux
+    targets = curiosity.follow(state.targets, done.params.agent.encoder, following(experience))
+    after = WorldState(done.params, output.critic, targets, done.optimizer, state.num_updates + 1)
+    return after, Learned(output, experience, done.losses, done.grads)
 
 
 def gradient_step(

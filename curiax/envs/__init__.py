@@ -8,7 +8,7 @@ from curiax.config import Config
 from curiax.envs import atari, craftax, gymnax, maze, scm
 from curiax.envs.base import Environment, HostEnvironment
 from curiax.errors import UserError, unknown_name
-from curiax.types import EnvSpec
+from curiax.types import RETURN, EnvSpec, Score
 
 ENVS = {f"maze/{name}": setting.about for name, setting in maze.SETTINGS.items()}
 ENVS |= {f"scm/{name}": about for name, about in scm.ABOUT.items()}
@@ -83,6 +83,14 @@ def spec_of(config: Config) -> EnvSpec:
     if on_host(config.env):
         return HOSTS[config.env.partition("/")[0]].spec(config)
     return make(config.env).spec
+
+
+def scores_of(name: str) -> tuple[Score, ...]:
+    """The scores of an environment, by its name alone: nothing is made, and nothing of others is imported."""
+    family, _, rest = name.partition("/")
+    if family == "atari":
+        return atari.scores_of(rest)
+    return {"maze": maze.SCORES, "craftax": craftax.SCORES}.get(family, (RETURN,))
 
 
 def check_name(name: str) -> None:

@@ -16,6 +16,7 @@ from jaxtyping import Array, Float, UInt8
 from curiax.envs.base import Environment
 from curiax.envs.foreign import Answer, Foreign, adapt, their_rules
 from curiax.errors import UserError, unknown_name
+from curiax.types import RETURN, Score
 
 
 class Game(NamedTuple):
@@ -35,6 +36,11 @@ GAMES = {
 ABOUT = {name: game.about for name, game in GAMES.items()}
 ACHIEVEMENT = "achievement/"
 NEVER = 2**30  # steps
+SCORES = (
+    Score("achievements", "achievements per episode", "achievements"),
+    Score("score", "Crafter's score, percent", "Crafter's score", bounds=(0.0, 100.0)),
+    RETURN,
+)
 
 
 def check_name(name: str) -> None:
@@ -106,6 +112,8 @@ def foreign(name: str, game: Game, env: Any) -> Foreign:
         step=step,
         observation_scale=255.0 if game.pixels else 1.0,
         dear_reset=True,
+        scores=SCORES,
+        derive=score,
     )
 
 

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, PRNGKeyArray, Shaped, UInt32
 
 from curiax.envs.base import Environment
-from curiax.types import EnvSpec, State, TimeStep
+from curiax.types import RETURN, EnvSpec, Score, State, TimeStep, nothing_derived
 
 Key = UInt32[Array, " words"]  # as numbers, so that states that hold keys can be saved
 
@@ -40,7 +40,9 @@ class Foreign(NamedTuple):
     step: Callable[[Key, State, Array], Answer]
     observation_scale: float = 1.0
     dear_reset: bool = False
-    action_parts: tuple[int, ...] | None = None  # as in EnvSpec
+    action_parts: tuple[int, ...] | None = None  # this and the following as in EnvSpec
+    scores: tuple[Score, ...] = (RETURN,)
+    derive: Callable[[dict[str, float]], dict[str, float]] = nothing_derived
 
 
 def adapt(foreign: Foreign) -> Environment:
@@ -76,6 +78,8 @@ def adapt(foreign: Foreign) -> Environment:
         time_limit=foreign.time_limit,
         observation_scale=foreign.observation_scale,
         action_parts=foreign.action_parts,
+        scores=foreign.scores,
+        derive=foreign.derive,
     )
     return Environment(spec, draw, reset, step, foreign.dear_reset)
 

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.special
 
 from curiax.report.read import RunData, Study
-from curiax.studies.runner.progress import nanmean
+from curiax.training.run.directory import nanmean
 
 NUM_BINS = 60  # points of a curve
 LAST = 0.75  # scores are means over what comes after this share of training

@@ -2,7 +2,7 @@
 
 from curiax.studies.base import Study
 
-DEMO_STEPS = 2_500_000  # environment steps of each of the demo's two runs
+DEMO_STEPS = 3_500_000  # environment steps of each of the demo's two runs
 
 MAZE = Study(
     about="the paper's maze figure: four kinds of noise, four methods, five seeds of BYOL and three of the others",

@@ -11,8 +11,7 @@ import numpy as np
 from rich.table import Table
 
 from curiax.studies.base import Member
-from curiax.studies.runner.progress import nanmean
-from curiax.training.run.directory import last_quarter, number, read_metrics
+from curiax.training.run.directory import last_quarter, nanmean, number, read_metrics
 from curiax.training.run.files import write_atomically
 
 ROOMS = ("rooms", "rooms_found")
@@ -24,7 +23,7 @@ class Score(NamedTuple):
     setting: str
     method: str
     seed: int
-    score: float  # trackers, or else the return, of an episode: mean over the last quarter of training
+    score: float  # the first score of the environment: mean over the last quarter of training
     noise_dwell: float  # likewise
     env_steps: int
     wall_minutes: float
@@ -33,12 +32,13 @@ class Score(NamedTuple):
     rooms_found: float = math.nan  # in the whole run
 
 
-def score(member: Member, directory: Path) -> Score:
+def score(member: Member, directory: Path, metric: str) -> Score:
+    """What a finished run reached; `metric` is the score of its environment."""
     rows = list(read_metrics(directory / "metrics.csv"))
     last = last_quarter(rows)
     return Score(
         *member,
-        score=nanmean(row.get("trackers", row.get("return", math.nan)) for row in last),
+        score=nanmean(row.get(metric, math.nan) for row in last),
         noise_dwell=nanmean(row["noise_dwell"] for row in last),
         env_steps=int(rows[-1]["env_steps"]),
         wall_minutes=rows[-1]["seconds"] / 60,

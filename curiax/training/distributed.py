@@ -27,7 +27,6 @@ from curiax.agent.streams import STREAMS
 from curiax.config import Config
 from curiax.errors import UserError, first_line
 from curiax.training.job import JobOptions
-from curiax.training.polling import let_gloo_give_way
 from curiax.training.rollout import Actor
 from curiax.training.witness import GO_ON, Witness
 from curiax.types import LearnerState, Trajectory
@@ -175,7 +174,6 @@ def joined(options: JobOptions, config: Config) -> Iterator[Mesh | None]:
     try:
         connect(options)
         jax.devices()  # starts what sends and receives
-        threading.Thread(target=let_gloo_give_way, daemon=True).start()
         threading.Thread(target=listen, args=(witness, finished), daemon=True).start()
         mesh = make_mesh(options.devices, config.batch_size)
         refuse_other_options(config, options.devices)

@@ -1,5 +1,6 @@
 """The program, top to bottom: a generator of rows of metrics. Nothing here writes; what consumes the rows does."""
 
+import functools
 from collections.abc import Iterator
 from concurrent.futures import Future
 from typing import NamedTuple
@@ -13,7 +14,6 @@ from jaxtyping import Array, Bool, PRNGKeyArray
 from curiax import envs
 from curiax.config import Config
 from curiax.envs.base import HostEnvironment, where
-from curiax.envs.craftax import score
 from curiax.errors import EnvironmentFailed, UserError, first_line
 from curiax.training.distributed import assemble, everywhere, layout, local, own_key, rank, share, spread, within
 from curiax.training.learner import BatchLearner, Learner, Metrics, make_batch_learner, make_learner
@@ -37,26 +37,30 @@ def train(config: Config, state: LearnerState | None = None, mesh: Mesh | None =
     """
     start = spread(mesh, initial_state(config) if state is None else state)
     intervals = host_intervals if envs.on_host(config.env) else compiled_intervals
+    derive = envs.spec_of(config).derive
     for current, metrics in intervals(config, start, mesh):
         means = summarise(metrics, config)
-        summary = means | score(means) | found(current.stream)
+        summary = means | derive(means) | found(current.stream)
         yield Row(int(current.num_updates), summary, cell_maps(metrics), current)
 
 
 def initial_state(config: Config) -> LearnerState:
     """Where a run begins: a function of the config alone."""
-    if envs.on_host(config.env):
-        init = make_host_learner(config).init
-    else:
-        init = make_learner(config, envs.make(config.env)).init
-    return jax.jit(init)(jax.random.key(config.seed))
+    learner = make_host_learner(config) if envs.on_host(config.env) else learner_of(config)
+    return jax.jit(learner.init)(jax.random.key(config.seed))
+
+
+@functools.lru_cache(maxsize=1)
+def learner_of(config: Config) -> Learner:
+    """Rollout and learning of this config, built once."""
+    return make_learner(config, envs.make(config.env))
 
 
 def compiled_intervals(
     config: Config, state: LearnerState, mesh: Mesh | None
 ) -> Iterator[tuple[LearnerState, Metrics]]:
     """Environment and learner as one compiled program, over all devices."""
-    learner = make_learner(config, envs.make(config.env))
+    learner = learner_of(config)
     shardings = (layout(mesh, state), everywhere(mesh))
     compiled = jax.jit(lambda state: interval(learner, config.log_every, state), out_shardings=shardings)
     run_interval = within(mesh, compiled)

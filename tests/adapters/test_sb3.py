@@ -1,6 +1,7 @@
 """Curiosity in Stable-Baselines3: where the bonus enters, what it is computed from, and that nothing else changes."""
 
 import csv
+import re
 
 import gymnasium
 import jax
@@ -266,5 +267,10 @@ def test_a_model_that_does_not_fit_is_refused_in_one_line():
     words = PPO("MultiInputPolicy", Words(), n_steps=T, batch_size=T, device="cpu")
     with pytest.raises(UserError, match=r"observation_space: got Dict.*expected a Box"):
         words.learn(1, callback=curious())
-    with pytest.raises(UserError, match="byol-hindsight: got 1 environment, expected at least 2"):
-        PPO("MlpPolicy", Corridor(), n_steps=T, batch_size=T).learn(1, callback=CuriosityCallback("byol-hindsight"))
+
+
+@pytest.mark.parametrize("method", ["byol-hindsight", "byol+hindsight-separable"])
+def test_hindsight_on_one_environment_is_refused_in_one_line(method):
+    model = PPO("MlpPolicy", Corridor(), n_steps=T, batch_size=T, device="cpu")
+    with pytest.raises(UserError, match=re.escape(f"{method}: got 1 environment, expected at least 2")):
+        model.learn(1, callback=CuriosityCallback(method, options=SMALL))

@@ -1,7 +1,5 @@
 """Policies over numbered actions and over vectors: what their heads' numbers mean."""
 
-import dataclasses
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -19,7 +17,7 @@ from curiax.agent.distributions import (
     no_action,
 )
 from curiax.agent.policy import make_agent
-from curiax.agent.vmpo import init_duals, project_duals, vmpo_losses
+from curiax.agent.vmpo import PAPER, init_duals, project_duals, vmpo_losses
 from curiax.config import NetworkConfig, VMPOConfig
 from curiax.types import EnvSpec
 
@@ -30,7 +28,8 @@ ACTING = jnp.asarray(RNG.standard_normal((T, B, 2 * D)), jnp.float32)
 ACTION = jnp.asarray(RNG.standard_normal((T, B, D)), jnp.float32)
 ADVANTAGE = jnp.asarray(RNG.standard_normal((T, B)), jnp.float32)
 VALID = jnp.ones((T, B), bool).at[1, 0].set(False)
-CONFIG = VMPOConfig(temperature=0.7, alpha=0.4, epsilon_mean=0.02, epsilon_covariance=0.003)
+CONFIG = VMPOConfig(epsilon_temperature=0.1)
+FORM = PAPER._replace(temperature=0.7, alpha=0.4)
 SPEC = EnvSpec("box", observation_shape=(3,), num_actions=D, time_limit=5, action_parts=())
 
 
@@ -64,25 +63,24 @@ def loss_by_numpy(duals, outputs):
     policy = -(weights * log_prob.ravel()[top]).sum()
     temperature = eta * 0.1 + eta * np.log(np.exp(best / eta).mean())
     limits = []
-    for name, limit, kl in zip(("alpha_mean", "alpha_covariance"), (0.02, 0.003), kls(ACTING, outputs), strict=True):
+    for name, limit, kl in zip(("alpha_mean", "alpha_covariance"), (0.01, 1e-4), kls(ACTING, outputs), strict=True):
         multiplier = float(duals[name])
         limits.append(multiplier * (limit - kl[valid].mean()) + multiplier * kl[valid].mean())
     return policy + temperature + sum(limits)
 
 
-def mean_loss(duals, outputs):
-    config = dataclasses.replace(CONFIG, epsilon_temperature=0.1)
-    return jnp.mean(vmpo_losses(config, duals, outputs, ACTING, ACTION, ADVANTAGE, VALID).policy)
+def policy_loss(duals, outputs):
+    return vmpo_losses(CONFIG, duals, outputs, ACTING, ACTION, ADVANTAGE, VALID).policy
 
 
 @pytest.fixture(scope="module")
 def duals():
-    return init_duals(CONFIG, GAUSSIAN)
+    return init_duals(FORM, GAUSSIAN)
 
 
 @pytest.fixture(scope="module")
 def gradients(duals):
-    return jax.jit(jax.value_and_grad(mean_loss, argnums=(0, 1)))(duals, OUTPUTS)
+    return jax.jit(jax.value_and_grad(policy_loss, argnums=(0, 1)))(duals, OUTPUTS)
 
 
 def test_the_loss_of_a_gaussian_policy_is_the_papers(duals, gradients):
@@ -92,8 +90,13 @@ def test_the_loss_of_a_gaussian_policy_is_the_papers(duals, gradients):
 def test_each_multiplier_has_its_own_kl_and_its_own_limit(gradients):
     valid, (kl_mean, kl_covariance) = np.asarray(VALID), kls(ACTING, OUTPUTS)
     by_dual = gradients[1][0]
-    np.testing.assert_allclose(by_dual["alpha_mean"], 0.02 - kl_mean[valid].mean(), rtol=1e-4)
-    np.testing.assert_allclose(by_dual["alpha_covariance"], 0.003 - kl_covariance[valid].mean(), rtol=1e-4)
+    np.testing.assert_allclose(by_dual["alpha_mean"], 0.01 - kl_mean[valid].mean(), rtol=1e-4)
+    np.testing.assert_allclose(by_dual["alpha_covariance"], 1e-4 - kl_covariance[valid].mean(), rtol=1e-4)
+
+
+def test_where_the_policy_has_not_moved_each_multiplier_falls_by_its_limit(duals):
+    by_dual = jax.jit(jax.grad(policy_loss))(duals, ACTING)
+    np.testing.assert_allclose([by_dual["alpha_mean"], by_dual["alpha_covariance"]], [0.01, 1e-4], rtol=1e-2)
 
 
 def test_the_gradient_of_the_head_is_that_of_the_papers_loss(duals, gradients):
@@ -137,9 +140,9 @@ def test_actions_tell_which_policy_they_come_from():
     numbered = SPEC._replace(action_parts=None)
     assert distribution_for(numbered) is distribution_of(no_action(numbered, 4)) is CATEGORICAL
     assert no_action(SPEC, 4).shape == (4, D) and no_action(numbered, 4).shape == (4,)
-    network = NetworkConfig(embedding=4, belief=4, head_hidden=(3,))
+    network = NetworkConfig(embedding=4, belief=3)
     assert make_agent(network, SPEC, jax.random.key(0)).policy.layers[-1].weight.shape == (3, 2 * D)
-    assert set(init_duals(CONFIG)) == {"temperature", "alpha"}
+    assert set(init_duals(FORM)) == {"temperature", "alpha"}
 
 
 @jax.jit
@@ -152,8 +155,7 @@ def practise(outputs, duals, optimizer_state, normal):
 
     def loss(params):
         new = jnp.broadcast_to(params[0], spread.shape)
-        config = dataclasses.replace(CONFIG, epsilon_mean=0.05, epsilon_covariance=0.01)
-        return jnp.mean(vmpo_losses(config, params[1], new, spread, action, advantage, valid).policy)
+        return vmpo_losses(CONFIG, params[1], new, spread, action, advantage, valid).policy
 
     gradient = jax.grad(loss)((outputs, duals))
     with jax.numpy_dtype_promotion("standard"):
@@ -163,7 +165,7 @@ def practise(outputs, duals, optimizer_state, normal):
 
 
 def test_a_gaussian_policy_learns_where_to_aim_and_then_to_aim_well():
-    outputs, duals = jnp.zeros(2 * D), init_duals(CONFIG, GAUSSIAN)
+    outputs, duals = jnp.zeros(2 * D), init_duals(FORM, GAUSSIAN)
     state, rewards = optax.adam(0.03).init((outputs, duals)), []
     for step in range(400):
         normal = GAUSSIAN.draw(jax.random.key(step), (16, 4, D))

@@ -186,6 +186,16 @@ def test_the_encoder_fits_the_observation():
     assert encoder_of(16, 16).scale == encoder_of(3).scale == 9
 
 
+def test_an_encoder_may_have_layers_behind_its_own():
+    def sizes(module):
+        return [layer.weight.shape for layer in module.layers]
+
+    config, key = NetworkConfig(encoder_hidden=(4,), channels=(2,), embedding=5), jax.random.key(0)
+    vector, image = (make_encoder(config, EnvSpec("", shape, 1, 1), key, (7, 6)) for shape in [(3,), (16, 16)])
+    assert sizes(vector.mlp) == [(3, 4), (4, 7), (7, 6), (6, 5)]
+    assert sizes(image.head) == [(8 * 8 * 2, 7), (7, 6), (6, 5)]
+
+
 def test_a_one_hot_vector_is_embedded_as_its_number_is():
     table = normal(np.random.default_rng(0), (4, 3))
     action = jnp.array([[0, 3], [2, 2]])

@@ -1,7 +1,5 @@
 """V-MPO's loss, worked by hand on four steps."""
 
-import dataclasses
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,7 +7,7 @@ import pytest
 import rlax
 
 from curiax.agent.distributions import distribution_of
-from curiax.agent.vmpo import init_duals, project_duals, remember_temperature, solve_temperature, vmpo_losses
+from curiax.agent.vmpo import PAPER, TOP_FRACTION, init_duals, project_duals, vmpo_losses, weighted_losses
 from curiax.config import VMPOConfig
 
 # Two time steps of two trajectories. The better half by advantage is (0, 0) with 1 and (1, 1) with 2.
@@ -19,25 +17,37 @@ ACTION = jnp.array([[0, 1], [1, 1]], jnp.int32)
 ACTING = jnp.zeros((2, 2, 2))
 LOGITS = ACTING.at[0, 0, 0].set(jnp.log(3.0))  # π = (0.75, 0.25) at (0, 0), uniform elsewhere
 ALL = jnp.ones((2, 2), bool)
-CONFIG = VMPOConfig(temperature=1.0, alpha=0.5, epsilon_temperature=0.01, epsilon_alpha=0.005)
+CONFIG = VMPOConfig(epsilon_temperature=0.01, epsilon_alpha=0.005)
+FORM = PAPER._replace(temperature=1.0, alpha=0.5)
 KL = 0.143841  # of (0.5, 0.5) from (0.75, 0.25): 0.5 log(0.5/0.75) + 0.5 log(0.5/0.25)
 
 
 def duals():
-    return init_duals(CONFIG)
+    return init_duals(FORM)
 
 
-def mean_loss(duals, logits, advantage, valid, acting, action, config):
-    return vmpo_losses(config, duals, logits, acting, action, advantage, valid).policy
+def policy_loss(duals, logits, advantage, valid, acting, action):
+    return vmpo_losses(CONFIG, duals, logits, acting, action, advantage, valid).policy
 
 
 compute = jax.jit(vmpo_losses, static_argnums=0)
-differentiate = jax.jit(jax.value_and_grad(mean_loss, argnums=(0, 1)), static_argnums=6)
+differentiate = jax.jit(jax.value_and_grad(policy_loss, argnums=(0, 1)))
 
 
-def evaluate(logits=LOGITS, advantage=ADVANTAGE, valid=ALL, acting=ACTING, action=ACTION, config=CONFIG, **changed):
+def evaluate(logits=LOGITS, advantage=ADVANTAGE, valid=ALL, acting=ACTING, action=ACTION, **changed):
     """The loss, and its gradients by the duals and by the logits."""
-    return differentiate(duals() | changed, logits, advantage, valid, acting, action, config)
+    return differentiate(duals() | changed, logits, advantage, valid, acting, action)
+
+
+@jax.jit
+def evaluate_all(logits, advantage, valid, acting, action):
+    """The same where the policy follows every valid step."""
+
+    def loss(duals, logits):
+        terms = distribution_of(action).terms(logits, acting, action)
+        return weighted_losses(CONFIG, duals, duals["temperature"], terms, advantage, valid, valid).policy
+
+    return jax.value_and_grad(loss, argnums=(0, 1))(duals(), logits)
 
 
 def test_loss_golden():
@@ -104,12 +114,11 @@ def test_masked_steps_have_no_influence(changed):
 
 
 def test_masked_steps_count_as_if_they_were_not_there():
-    config = dataclasses.replace(CONFIG, top_fraction=1.0)
     whole = {"logits": LOGITS, "advantage": ADVANTAGE, "acting": ACTING, "action": ACTION}
     first = {name: array[:1] for name, array in whole.items()}
     valid = jnp.array([[True, True], [False, False]])
-    masked, masked_gradient = evaluate(**whole, valid=valid, config=config)
-    alone, alone_gradient = evaluate(**first, valid=valid[:1], config=config)
+    masked, masked_gradient = evaluate_all(**whole, valid=valid)
+    alone, alone_gradient = evaluate_all(**first, valid=valid[:1])
     np.testing.assert_allclose(masked, alone, rtol=1e-6)
     np.testing.assert_allclose(masked_gradient[1][:1], alone_gradient[1], rtol=1e-5, atol=1e-7)
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5), masked_gradient[0], alone_gradient[0])
@@ -133,8 +142,8 @@ def test_entropy_golden():
 
 
 def test_advantages_are_constants():
-    by_advantage = jax.jit(jax.grad(mean_loss, argnums=2), static_argnums=6)
-    gradient = by_advantage(duals(), LOGITS, ADVANTAGE, ALL, ACTING, ACTION, CONFIG)
+    by_advantage = jax.jit(jax.grad(policy_loss, argnums=2))
+    gradient = by_advantage(duals(), LOGITS, ADVANTAGE, ALL, ACTING, ACTION)
     np.testing.assert_array_equal(gradient, np.zeros((2, 2)))
 
 
@@ -163,7 +172,7 @@ def test_value_and_gradients_are_those_of_rlax(seed, masked):
             temperature_constraint=rlax.LagrangePenalty(duals["temperature"], jnp.float32(CONFIG.epsilon_temperature)),
             kl_constraints=[(terms.kls["alpha"] * weight / weight.mean(), limit)],  # rlax does not mask the KL
             restarting_weights=weight,
-            top_k_fraction=CONFIG.top_fraction,
+            top_k_fraction=TOP_FRACTION,
         )
         return jnp.mean(jnp.asarray(losses))
 
@@ -171,76 +180,3 @@ def test_value_and_gradients_are_those_of_rlax(seed, masked):
         expected = jax.jit(jax.value_and_grad(theirs, argnums=(0, 1)))(duals(), logits)
     found = evaluate(logits, advantage, valid, acting, action)
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6), found, expected)
-
-
-STANDS_OUT = jnp.arange(128).reshape(16, 8) % 61 == 0  # three of them
-MANY = jax.random.normal(jax.random.key(0), (16, 8)) + jnp.where(STANDS_OUT, 9.0, 0.0)
-SOLVED = dataclasses.replace(CONFIG, temperature_memory=0.9, epsilon_temperature=0.2)
-solve = jax.jit(solve_temperature, static_argnums=0)
-
-
-def kl_from_uniform(advantages, temperature):
-    scaled = np.asarray(advantages, np.float64) / float(temperature)
-    weights = np.exp(scaled - scaled.max()) / np.exp(scaled - scaled.max()).sum()
-    return np.sum(weights * np.log(weights * len(weights)))
-
-
-@pytest.mark.parametrize("top_fraction", [0.5, 1.0])
-@pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
-def test_solved_temperature_meets_the_limit_whatever_the_size_of_advantages(size, top_fraction):
-    config = dataclasses.replace(SOLVED, top_fraction=top_fraction)
-    temperature = solve(config, size * MANY, jnp.ones(MANY.shape, bool))
-    best = np.sort(size * np.ravel(MANY))[-int(128 * top_fraction) :]
-    np.testing.assert_allclose(kl_from_uniform(best, temperature), 0.2, rtol=1e-3)
-
-
-def test_solved_temperature_is_where_the_loss_has_no_slope():
-    config = dataclasses.replace(SOLVED, temperature_memory=0.0)
-    temperature = solve(SOLVED, ADVANTAGE, ALL)
-    gradient, _ = evaluate(config=config, temperature=temperature)[1]
-    np.testing.assert_allclose(gradient["temperature"], 0.0, atol=1e-4)
-
-
-def test_solved_temperature_does_not_see_masked_steps():
-    valid = jnp.ones(MANY.shape, bool).at[0].set(False)
-    other = MANY.at[0].set(100.0)
-    config = dataclasses.replace(SOLVED, top_fraction=1.0)
-    np.testing.assert_allclose(solve(config, other, valid), solve(config, MANY, valid), rtol=1e-6)
-    np.testing.assert_allclose(kl_from_uniform(np.ravel(MANY[1:]), solve(config, MANY, valid)), 0.2, rtol=1e-3)
-
-
-def test_temperature_rises_at_once_and_falls_no_faster_than_it_may():
-    needed = solve(SOLVED, ADVANTAGE, ALL)
-    for old, used in ((0.0, needed), (float(needed), needed), (100.0, 90.0)):
-        losses = compute(SOLVED, duals() | {"temperature": jnp.float32(old)}, LOGITS, ACTING, ACTION, ADVANTAGE, ALL)
-        np.testing.assert_allclose(losses.temperature, used, rtol=1e-6)
-        remembered = remember_temperature(SOLVED, {"temperature": jnp.float32(7.0)}, losses.temperature)
-        np.testing.assert_allclose(remembered["temperature"], used, rtol=1e-6)
-    assert remember_temperature(CONFIG, duals(), jnp.float32(9.0)) == duals()  # there it follows its gradient
-
-
-def test_without_differences_in_advantage_the_control_variate_leaves_the_acting_policy_alone():
-    level = jnp.ones((2, 2))
-    config = dataclasses.replace(CONFIG, top_fraction=1.0)
-    _, plain = evaluate(logits=LOGITS, acting=LOGITS, advantage=level, config=config)[1]
-    assert np.abs(plain).max() > 0.1  # by the samples alone it would move, whatever they are
-    varied = dataclasses.replace(config, control_variate=True)
-    _, gradient = evaluate(logits=LOGITS, acting=LOGITS, advantage=level, config=varied)[1]
-    np.testing.assert_allclose(gradient, np.zeros((2, 2, 2)), atol=1e-6)
-
-
-def test_control_variate_changes_nothing_on_average_over_actions():
-    # Every pair of actions of a uniform acting policy, as often as each other; the policy has moved away from it.
-    actions = jnp.array([[[i, j]] for i in (0, 1) for j in (0, 1)], jnp.int32)
-    logits, acting = jnp.array([[[0.7, -0.2], [0.1, 0.4]]]), jnp.zeros((1, 2, 2))
-    config = dataclasses.replace(CONFIG, top_fraction=1.0)
-
-    def mean_gradient(config):
-        # The advantages are the same for all actions; those that depend on them enter both sides alike.
-        batches = [
-            evaluate(logits, jnp.array([[1.0, 2.0]]), ALL[:1], acting, action, config)[1][1] for action in actions
-        ]
-        return np.mean(batches, axis=0)
-
-    varied = dataclasses.replace(config, control_variate=True)
-    np.testing.assert_allclose(mean_gradient(varied), mean_gradient(config), atol=1e-6)

@@ -19,8 +19,9 @@ import pytest
 
 from curiax.commands.cli import main
 from curiax.commands.program import progress_text
-from curiax.training.learner import learner_loss
-from curiax.training.run.directory import Run, checkpoint_manager, read_config, read_metrics, restore_checkpoint
+from curiax.training.learner import learner_losses
+from curiax.training.run.checkpoints import checkpoint_manager, restore_checkpoint
+from curiax.training.run.directory import Run, read_config, read_metrics
 from curiax.training.train import initial_state
 from tests.support.files import contents
 from tests.support.programs import PATIENCE, metrics_but_seconds, num_rows, train_args, wait_until
@@ -56,7 +57,7 @@ def template():
 
 
 def last_state(directory):
-    manager = checkpoint_manager(directory, TINY.keep_checkpoints)
+    manager = checkpoint_manager(directory)
     state = restore_checkpoint(manager, manager.latest_step(), template())
     manager.close()
     return state
@@ -208,16 +209,15 @@ def test_a_loss_that_is_not_a_number_stops_the_run_by_name_and_keeps_everything(
 
 
 def diverging(config, curiosity, params, state, *rest):
-    """The learner's loss, which is not a number from the seventh update on."""
-    loss, scored = learner_loss(config, curiosity, params, state, *rest)
-    factor = jnp.where(state.num_updates < 6, 1.0, jnp.nan)
-    metrics = scored.metrics | {"loss/reconstruction": factor * scored.metrics["loss/reconstruction"]}
-    return factor * loss, scored._replace(metrics=metrics)
+    """The learner's losses, of which the reconstruction is not a number from the seventh update on."""
+    losses, scored = learner_losses(config, curiosity, params, state, *rest)
+    factor, loss = jnp.where(state.num_updates < 6, 1.0, jnp.nan), losses["reconstruction"]
+    return losses | {"reconstruction": loss._replace(value=factor * loss.value)}, scored
 
 
 @pytest.mark.slow
 def test_a_run_that_diverges_stops_in_one_line_and_its_last_checkpoint_is_good(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("curiax.training.learner.learner_loss", diverging)
+    monkeypatch.setattr("curiax.training.learner.learner_losses", diverging)
     args = train_args(tmp_path / "run")
     assert main(args) == 2
     err = capsys.readouterr().err

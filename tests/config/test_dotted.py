@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from curiax.config import LAPTOP
-from curiax.config.dotted import names, override
+from curiax.commands.parsing import parse
+from curiax.config import LAPTOP, Config
+from curiax.config.dotted import differences, names, option, override, refuse_unread, replaced
 from curiax.errors import UserError
 
 
@@ -22,8 +23,40 @@ def test_numbers_and_lists_take_the_type_of_the_field():
 
 
 def test_names_are_those_of_the_command_line():
-    assert {"seed", "world.hidden", "bonus.prioritise", "method.dora_rate"} <= set(names(LAPTOP))
+    assert {"seed", "world.hidden", "bonus.prioritise", "vmpo.return_lambda"} <= set(names(LAPTOP))
     assert "world" not in names(LAPTOP)
+
+
+def test_fields_are_replaced_several_at_a_time_and_in_groups():
+    config = replaced(LAPTOP, {"seed": 3, "world.latent": 7, "world.noise": 8})
+    assert (config.seed, config.world.latent, config.world.noise) == (3, 7, 8)
+    assert differences(LAPTOP, config) == {"seed": (0, 3), "world.latent": (32, 7), "world.noise": (32, 8)}
+    assert differences(LAPTOP, LAPTOP) == {}
+
+
+def test_an_option_is_spelled_as_the_command_line_reads_it():
+    spelled = {
+        "vmpo.return_lambda": (0.5, ["--vmpo.return-lambda", "0.5"]),
+        "vmpo.form": ("sparse", ["--vmpo.form", "sparse"]),
+        "world.hidden": ((9, 8), ["--world.hidden", "9", "8"]),
+        "network.feature_hidden": ((), ["--network.feature-hidden"]),
+        "sync": (True, ["--sync"]),
+        "bonus.prioritise": (False, ["--bonus.no-prioritise"]),
+        "world.layer_norm": (False, ["--world.no-layer-norm"]),
+    }
+    for name, (value, words) in spelled.items():
+        assert option(name, value) == words
+    words = [word for name, (value, _) in spelled.items() for word in option(name, value)]
+    expected = replaced(LAPTOP, {name: value for name, (value, _) in spelled.items()})
+    assert parse(Config, words, "train", LAPTOP) == expected
+
+
+def test_a_field_that_was_set_and_is_not_read_is_refused_by_its_flag():
+    read = ("seed", "world.*")
+    refuse_unread("the test", replaced(LAPTOP, {"seed": 3, "world.latent": 7}), LAPTOP, read)
+    with pytest.raises(UserError) as error:
+        refuse_unread("the test", replaced(LAPTOP, {"seed": 3, "vmpo.return_lambda": 0.5}), LAPTOP, read)
+    assert str(error.value) == "--vmpo.return-lambda: the test does not read it; it reads --seed, --world.*"
 
 
 @pytest.mark.parametrize(
@@ -38,7 +71,8 @@ def test_names_are_those_of_the_command_line():
         ("bonus.prioritise", 1, ("bonus.prioritise", "1", "True or False")),
         ("world.hidden", 8, ("world.hidden", "8", "a tuple")),
         ("world.hidden", (8, "8"), ("world.hidden", "'8'", "an integer")),
-        ("world.critic", "round", ("world.critic", "'round'", "concat, separable")),
+        ("vmpo.form", "round", ("vmpo.form", "'round'", "paper, sparse")),
+        ("atari.noise", "round", ("atari.noise", "'round'", "none, persistive, patches")),
         ("curiosity", 3, ("curiosity", "3", "str")),
     ],
 )

@@ -24,7 +24,7 @@ def test_a_family_has_every_preset_and_each_is_valid(name):
 def test_atari_looks_eight_steps_ahead_and_the_paper_reads_images_as_it_says():
     assert ATARI_LAPTOP.world.horizon == ATARI_PAPER.world.horizon == 8
     network = ATARI_PAPER.network
-    assert (network.patch, network.channels, network.image_hidden, network.embedding) == (1, (16, 32, 32), (), 512)
+    assert (network.patch, network.channels, network.embedding) == (1, (16, 32, 32), 512)
     assert ATARI_PAPER.num_updates == 3_000_000 and ATARI_PAPER.steps_per_update == 32 * 128
 
 
@@ -40,7 +40,7 @@ def test_the_command_line_takes_the_familys_preset_wherever_the_environment_stan
 def test_sticky_actions_are_for_atari_and_refused_elsewhere(words):
     config = validate(parse_train(words.format("atari/freeway").split()).config)
     assert config.atari == dataclasses.replace(ATARI_LAPTOP.atari, sticky=0.1)
-    with pytest.raises(UserError, match=r"--atari.sticky 0.1: is for Atari, and maze/random is not"):
+    with pytest.raises(UserError, match=r"--atari.sticky 0.1: is for atari/… alone, and this is maze/random"):
         validate(parse_train(words.format("maze/random").split()).config)
 
 

@@ -16,9 +16,7 @@ from curiax.curiosity.world_model import masked_mean
 
 T, B, D, E, F = 4, 3, 3, 2, 5
 CONFIG = Config(
-    network=NetworkConfig(
-        encoder_hidden=(5,), feature_hidden=(5,), embedding=4, action_embedding=E, belief=D, head_hidden=(3,)
-    ),
+    network=NetworkConfig(encoder_hidden=(5,), feature_hidden=(5,), embedding=4, belief=D),
     world=WorldConfig(horizon=2, hidden=(6,)),
 )
 KEY = jax.random.key(0)

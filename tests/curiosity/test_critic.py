@@ -136,6 +136,6 @@ def test_energies_are_unbounded(form):
 
 def test_a_batch_without_a_valid_step_leaves_the_critic_as_it_is():
     config = Config(world=WorldConfig(hidden=HIDDEN, latent=LATENT))
-    critic, (_, context, z) = critic_init(config, CONTEXT, jax.random.key(0)), make("concat")
+    critic, (_, context, z) = critic_init(config, "concat", CONTEXT, jax.random.key(0)), make("concat")
     after, _ = contrast(config, critic, context, z, jnp.zeros((2, K), bool))
     jax.tree.map(np.testing.assert_array_equal, after.params, critic.params)

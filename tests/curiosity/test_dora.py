@@ -1,30 +1,37 @@
 """E-values against a table kept by hand, and what is paid for them."""
 
 import functools
+import importlib
 from dataclasses import replace
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
-from curiax.config import Config, MethodConfig, NetworkConfig, WorldConfig
+from curiax.config import Config, NetworkConfig, WorldConfig
 from curiax.curiosity.dora import counter, dora, first_logit, minus_log_evalue, sarsa_target
 from curiax.curiosity.world_model import masked_mean
 from curiax.types import EnvSpec, Experience
 
-NUM_STATES, NUM_ACTIONS, RATE, STEP = 3, 2, 0.1, 0.05
+NUM_STATES, NUM_ACTIONS, RATE, DISCOUNT, STEP = 3, 2, 0.1, 0.9, 0.05
 SPEC = EnvSpec("table", observation_shape=(NUM_STATES,), num_actions=NUM_ACTIONS, time_limit=100)
 CONFIG = Config(
     curiosity="dora",
-    network=NetworkConfig(
-        encoder_hidden=(), feature_hidden=(), embedding=NUM_STATES, action_embedding=2, belief=3, head_hidden=(3,)
-    ),
+    network=NetworkConfig(encoder_hidden=(), feature_hidden=(), embedding=NUM_STATES, belief=3),
     world=WorldConfig(hidden=()),
-    method=MethodConfig(dora_discount=0.9, dora_rate=RATE),
 )
 KEY = jax.random.key(0)
 QUICK = {"xla_backend_optimization_level": 0}  # compiling these programs is what costs, not running them
+
+
+@pytest.fixture(autouse=True)
+def larger_constants(monkeypatch):
+    """A visit then shows in a table of a few visits."""
+    module = importlib.import_module("curiax.curiosity.dora")
+    monkeypatch.setattr(module, "RATE", RATE)
+    monkeypatch.setattr(module, "DISCOUNT", DISCOUNT)
 
 
 def make_table():
@@ -47,13 +54,12 @@ def experience(states, actions, valid=None) -> Experience:
     )
 
 
-@functools.partial(jax.jit, static_argnums=2, compiler_options=QUICK)
-def learn(params, batch, discount):
+@functools.partial(jax.jit, compiler_options=QUICK)
+def learn(params, batch):
     """A step of gradient descent on the table alone, of size STEP for each transition."""
-    config = replace(CONFIG, method=MethodConfig(dora_discount=discount, dora_rate=RATE))
 
     def loss(params):
-        loss = dora(config, SPEC).score(params, (), (), batch, KEY).losses["evalue"]
+        loss = dora(CONFIG, SPEC).score(params, (), (), batch, KEY).losses["evalue"]
         return jnp.sum(jnp.where(loss.mask, loss.value, 0.0))
 
     step = STEP * jax.grad(loss)(params)["head"].layers[0].weight
@@ -99,11 +105,11 @@ def test_e_values_are_those_of_a_table_kept_by_hand():
     rng = np.random.default_rng(0)
     for _ in range(300):
         states, actions = rng.integers(0, NUM_STATES, 3), rng.integers(0, NUM_ACTIONS, 2)
-        params = learn(params, experience(states, actions), 0.9)
+        params = learn(params, experience(states, actions))
         pair, following = (states[0], actions[0]), (states[1], actions[1])
-        logits[pair] -= STEP * (sigmoid(logits[pair]) - 0.9 * sigmoid(logits[following]))
+        logits[pair] -= STEP * (sigmoid(logits[pair]) - DISCOUNT * sigmoid(logits[following]))
         rate = STEP * evalues[pair] * (1 - evalues[pair])
-        evalues[pair] = (1 - rate) * evalues[pair] + rate * 0.9 * evalues[following]
+        evalues[pair] = (1 - rate) * evalues[pair] + rate * DISCOUNT * evalues[following]
     np.testing.assert_allclose(table(params), sigmoid(logits), rtol=1e-4)
     np.testing.assert_allclose(table(params), evalues, atol=2e-3)
     assert evalues.max() < 0.89 and np.ptp(evalues) > 0.005
@@ -112,7 +118,7 @@ def test_e_values_are_those_of_a_table_kept_by_hand():
 def test_a_visit_takes_an_e_value_down_and_trains_no_other_pair():
     params = make_table()
     for _ in range(20):
-        params = learn(params, experience([1, 2, 0], [1, 0]), 0.0)
+        params = learn(params, experience([1, 2, 0], [1, 0], valid=[True, False]))  # an episode's end
     values = table(params)
     assert values[1, 1] < 0.8
     np.testing.assert_allclose(np.delete(values, 3), 0.9, rtol=1e-6)
@@ -161,7 +167,7 @@ def test_the_bonus_falls_with_visits():
     paid = []
     for _ in range(20):
         paid.append(float(score(CONFIG, params, batch).error[0, 0]))
-        params = learn(params, batch, 0.9)
+        params = learn(params, batch)
     assert paid[-1] < 0.99 * paid[0] and all(np.diff(paid) < 0)
 
 

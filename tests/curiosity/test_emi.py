@@ -12,9 +12,7 @@ from curiax.types import EnvSpec, Experience
 T, B, D, A = 4, 3, 4, 3
 SPEC = EnvSpec("none", observation_shape=(2,), num_actions=A, time_limit=100)
 CONFIG = Config(
-    network=NetworkConfig(
-        encoder_hidden=(5,), feature_hidden=(5,), embedding=D, action_embedding=2, belief=3, head_hidden=(3,)
-    ),
+    network=NetworkConfig(encoder_hidden=(5,), feature_hidden=(5,), embedding=D, belief=3),
     world=WorldConfig(hidden=(5,)),
 )
 KEY = jax.random.key(0)

@@ -1,5 +1,6 @@
 """Hindsight: who is trained by which loss, in which direction, and what is paid."""
 
+import functools
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -13,7 +14,7 @@ from curiax import curiosity as curiosities
 from curiax.agent.policy import believe, make_agent
 from curiax.config import Config, NetworkConfig, WorldConfig
 from curiax.curiosity.base import credit
-from curiax.curiosity.measures.critic import CriticState, critic_optimizer
+from curiax.curiosity.measures.critic import Concat, CriticState, Separable, critic_optimizer
 from curiax.curiosity.measures.hindsight import sample_steps
 from curiax.curiosity.world_model import masked_mean
 from curiax.types import Agent, EnvSpec, Experience
@@ -21,9 +22,7 @@ from curiax.types import Agent, EnvSpec, Experience
 T, B = 6, 4
 SPEC = EnvSpec("none", observation_shape=(3,), num_actions=2, time_limit=100)
 CONFIG = Config(
-    network=NetworkConfig(
-        encoder_hidden=(), feature_hidden=(), embedding=4, action_embedding=3, belief=4, head_hidden=(3,)
-    ),
+    network=NetworkConfig(encoder_hidden=(), feature_hidden=(), embedding=4, belief=4),
     world=WorldConfig(horizon=2, hidden=(5,), critic_hidden=(5,), latent=3, noise=2, contrast_share=1.0),
 )
 STILL = replace(CONFIG, learning_rate=1e-12)  # the critic stays as it is
@@ -46,6 +45,14 @@ class World(NamedTuple):
 
 def change(**world) -> Config:
     return replace(CONFIG, world=replace(CONFIG.world, **world))
+
+
+def variant(name) -> Config:
+    return replace(CONFIG, curiosity=f"byol+hindsight-{name}")
+
+
+OUTCOMES = variant("outcomes")
+CRITICS = [CONFIG, variant("separable")]
 
 
 def random_like(shapes, seed=0):
@@ -141,9 +148,13 @@ def test_reconstruction_trains_the_world_model_and_nothing_else():
     assert trained(gradient("reconstruction")) == WORLD_MODEL
 
 
-@pytest.mark.parametrize("form", ["separable", "concat"])
-def test_contrast_trains_the_generator_and_nothing_else(form):
-    assert trained(gradient("invariance", change(critic=form))) == {"generator"}
+@pytest.mark.parametrize("config", CRITICS, ids=["concat", "separable"])
+def test_contrast_trains_the_generator_and_nothing_else(config):
+    assert trained(gradient("invariance", config)) == {"generator"}
+
+
+def test_the_critic_is_the_paper_s_unless_the_separable_one_is_asked_for():
+    assert [type(make_world(config).critic.params) for config in CRITICS] == [Concat, Separable]
 
 
 def test_beliefs_are_trained_through_the_open_loop_and_not_through_the_generator():
@@ -158,26 +169,37 @@ def test_beliefs_are_trained_through_the_open_loop_and_not_through_the_generator
 
 
 def test_the_instruments_train_nothing_but_themselves():
-    config = change(measure_outcomes=True)
-    assert trained(gradient("side_prediction", config)) == {"predictor"}
-    assert trained(gradient("hindsight_only", config)) == {"hindsight only"}
-    world = make_world(config)
-    output, without = evaluate(world, config), evaluate(make_world())
+    assert trained(gradient("side_prediction", OUTCOMES)) == {"predictor"}
+    assert trained(gradient("hindsight_only", OUTCOMES)) == {"hindsight only"}
+    assert trained(gradient("reconstruction", OUTCOMES)) == WORLD_MODEL
+    assert trained(gradient("invariance", OUTCOMES)) == {"generator"}
+
+
+def test_the_instruments_change_nothing_else():
+    world = make_world(OUTCOMES)
+    output, without = evaluate(world, OUTCOMES), evaluate(world)
     assert output.losses.keys() - without.losses.keys() == {"side_prediction", "hindsight_only"}
-    assert 0 < output.metrics["target_variance"] < 2
-    same = evaluate(world, config, obs=jnp.ones_like(BATCH[0]))
+    np.testing.assert_allclose(output.error, without.error, rtol=1e-6)
+    for name in without.losses:
+        np.testing.assert_allclose(output.losses[name].value, without.losses[name].value, rtol=1e-5, atol=1e-6)
+
+
+def test_the_variance_of_the_targets_is_the_error_of_the_best_constant():
+    world = make_world(OUTCOMES)
+    assert 0 < evaluate(world, OUTCOMES).metrics["target_variance"] < 2
+    same = evaluate(world, OUTCOMES, obs=jnp.ones_like(BATCH[0]))
     np.testing.assert_allclose(same.metrics["target_variance"], 0.0, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", LOSSES)
 def test_target_receives_no_gradient(name):
-    targets = gradient(name, change(measure_outcomes=True)).targets
+    targets = gradient(name, OUTCOMES).targets
     assert not any(np.any(leaf) for leaf in jax.tree.leaves(targets))
 
 
-@pytest.mark.parametrize("form", ["separable", "concat"])
-def test_critic_step_raises_and_generator_step_lowers_the_contrastive_value(form):
-    config = replace(change(critic=form), learning_rate=1e-2)
+@pytest.mark.parametrize("config", CRITICS, ids=["concat", "separable"])
+def test_critic_step_raises_and_generator_step_lowers_the_contrastive_value(config):
+    config = replace(config, learning_rate=1e-2)
     world = make_world(config)
     still = replace(config, learning_rate=STILL.learning_rate)
 
@@ -226,16 +248,31 @@ def test_hindsight_without_latent_is_byol_explore():
 def test_the_contrastive_term_is_not_paid_by_default():
     output = evaluate(make_world())
     reconstruction = output.losses["reconstruction"]
-    expected = credit(reconstruction.value, reconstruction.mask, rescale=False)
+    expected = credit(reconstruction.value, reconstruction.mask)
     np.testing.assert_allclose(output.error, expected, rtol=1e-6)
 
 
 def test_the_contrastive_term_is_paid_to_its_own_step_when_asked():
-    config = replace(CONFIG, bonus=replace(CONFIG.bonus, include_invariance=True))
+    config = variant("contrast-paid")
     output = score(config, make_world(), KEY)
     reconstruction, contrast = output.losses["reconstruction"], output.losses["invariance"]
     weighted = config.world.reconstruction_weight * reconstruction.value + contrast.value
-    np.testing.assert_allclose(output.error, credit(weighted, reconstruction.mask, rescale=False), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(output.error, credit(weighted, reconstruction.mask), rtol=1e-5, atol=1e-6)
+
+
+def test_every_step_is_contrasted_where_the_contrastive_term_is_paid():
+    half = replace(variant("contrast-paid"), world=replace(CONFIG.world, contrast_share=0.5))
+    contrast = jax.eval_shape(functools.partial(score_world, half), make_world(), KEY).losses["invariance"]
+    assert contrast.value.shape == contrast.mask.shape == (2, T, B)
+
+
+def test_without_contrast_the_contrastive_term_is_measured_but_has_no_weight():
+    world = make_world()
+    output, without = evaluate(world), score(variant("no-contrast"), world, KEY)
+    assert {name: float(loss.weight) for name, loss in output.losses.items()} == {"reconstruction": 8, "invariance": 1}
+    assert {name: float(loss.weight) for name, loss in without.losses.items()} == {"reconstruction": 8, "invariance": 0}
+    np.testing.assert_allclose(without.losses["invariance"].value, output.losses["invariance"].value, rtol=1e-4)
+    np.testing.assert_allclose(without.error, output.error, rtol=1e-6)
 
 
 def test_a_share_of_the_steps_is_contrasted_with_the_same_values():

@@ -18,9 +18,7 @@ T, B = 4, 3
 SPEC = EnvSpec("none", observation_shape=(2,), num_actions=2, time_limit=100)
 CONFIG = Config(
     curiosity="rnd",
-    network=NetworkConfig(
-        encoder_hidden=(5,), feature_hidden=(5,), embedding=4, action_embedding=2, belief=3, head_hidden=(3,)
-    ),
+    network=NetworkConfig(encoder_hidden=(5,), feature_hidden=(5,), embedding=4, belief=3),
     world=WorldConfig(hidden=(5,)),
 )
 KEY = jax.random.key(0)

@@ -114,11 +114,11 @@ def test_a_wide_screen_has_one_table_and_a_narrow_one_two():
 
 def test_a_very_narrow_screen_folds_words_and_drops_nothing():
     text = printed(60)
-    assert max(map(cell_len, text.splitlines()[:-4])) <= 60  # the last lines are no table, and wrap by themselves
+    assert max(map(cell_len, text.splitlines())) <= 60
     assert "…" not in text.replace("…+hindsight", "")
 
 
 def test_what_can_be_combined_is_named():
-    text = printed(120)
+    text = " ".join(printed(120).split())  # however its lines are broken
     assert ", ".join(REPRESENTATIONS) in text and ", ".join(MEASURES) in text
     assert set(OTHERS) == {"rnd", "dora", "emi"}

@@ -9,6 +9,7 @@ from curiax import envs
 from curiax.config import AtariOptions
 from curiax.envs import atari
 from curiax.envs.atari import rooms
+from curiax.envs.atari.games import FRAME_LIMIT, NOOPS
 from curiax.errors import UserError
 from tests.support.host_conformance import check, run
 
@@ -16,9 +17,9 @@ envpool = pytest.importorskip("envpool")
 NOOP, FIRE, UP, RIGHT, LEFT, DOWN = range(6)
 
 
-def play(game, actions, batch_size=1, seed=0, **options):
+def play(game, actions, batch_size=1, seed=0, noops=NOOPS, frame_limit=FRAME_LIMIT, **options):
     """The first step, and the answers to these actions, the same for every stream."""
-    env = atari.make(game, batch_size, AtariOptions(**options), seed)
+    env = atari.make(game, batch_size, AtariOptions(**options), seed, noops, frame_limit)
     steps = [env.reset()]
     steps += [env.step(np.full(batch_size, action, np.int32)) for action in actions]
     env.close()
@@ -42,10 +43,12 @@ def twin_of(game, seed):
 
 @pytest.mark.parametrize("noise", ["none", "persistive", "patches"])
 def test_atari_conforms(noise):
-    options = AtariOptions(noise=noise, frame_limit=40, sticky=0.1)
-    done = check(
-        lambda batch_size, seed: atari.make("montezuma_revenge", batch_size, options, seed), num_steps=34, batch_size=2
-    )
+    options = AtariOptions(noise=noise, sticky=0.1)
+
+    def make(batch_size, seed):
+        return atari.make("montezuma_revenge", batch_size, options, seed, frame_limit=40)
+
+    done = check(make, num_steps=34, batch_size=2)
     assert done.step.obs.dtype == np.uint8
     assert np.sum(done.step.last, axis=0).tolist() == [3, 3]
 

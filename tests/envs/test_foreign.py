@@ -118,7 +118,7 @@ def test_real_actions_fill_their_bounds_and_are_cut_off_beyond():
 
 @pytest.mark.slow
 def test_a_run_on_gymnax_trains():
-    network = replace(LAPTOP.network, embedding=4, belief=4, action_embedding=2, head_hidden=(4,), feature_hidden=(4,))
+    network = replace(LAPTOP.network, embedding=4, belief=4, feature_hidden=(4,))
     config = replace(
         preset_for("laptop", "gymnax/FourRooms-misc"),
         env="gymnax/FourRooms-misc",

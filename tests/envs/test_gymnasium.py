@@ -7,13 +7,16 @@ import sys
 import gymnasium
 import numpy as np
 import pytest
+from gymnasium.vector import AutoresetMode
 from rich.console import Console
 
 import tests.support.gym_toys  # noqa: F401 — registers its environments
 from curiax import envs
+from curiax.agent import vmpo
 from curiax.commands.program import run_training
 from curiax.config import GymOptions, keywords
 from curiax.envs import gymnasium as host
+from curiax.envs.base import HostEnvironment
 from curiax.envs.gymnasium_observations import read_space
 from curiax.errors import EnvironmentFailed, UserError
 from curiax.training.evaluate_host import play_on_host
@@ -21,8 +24,6 @@ from curiax.training.run.directory import read_metrics
 from curiax.training.train import bad_loss, train
 from tests.support.host_conformance import check, run
 from tests.support.tiny import TINY
-
-MODES = ("next-step", "same-step", "disabled")
 
 
 def episodes_of(run):
@@ -49,17 +50,32 @@ def check_ages(done):
     assert done.step.terminated.any() and (done.step.last & ~done.step.terminated).any()
 
 
-@pytest.mark.parametrize("mode", MODES)
+def streams_of(pool, seed):
+    """Of somebody's own vector environment of `toys/Ages-v0`."""
+    streams = host.Streams(pool, *host.spaces_of("toys/Ages-v0", GymOptions()), seed)
+    return HostEnvironment(host.spec_of("toys/Ages-v0", GymOptions()), streams.reset, streams.step, pool.close)
+
+
+@pytest.mark.parametrize("mode", AutoresetMode)
 def test_a_stream_is_whole_in_every_mode_of_resetting(mode):
-    options = GymOptions(autoreset=mode)
-    check_ages(check(lambda size, seed: host.make("toys/Ages-v0", size, options, seed), num_steps=80))
+    def make(batch_size, seed):
+        pool = gymnasium.make_vec("toys/Ages-v0", batch_size, "sync", vector_kwargs={"autoreset_mode": mode})
+        return streams_of(pool, seed)
+
+    check_ages(check(make, num_steps=80))
+
+
+def test_environments_are_reset_at_the_next_step():
+    pool = host.make_pool("toys/Ages-v0", 2, GymOptions(), None)
+    assert pool.metadata["autoreset_mode"] == AutoresetMode.NEXT_STEP
+    check_ages(check(lambda size, seed: host.make("toys/Ages-v0", size, GymOptions(), seed), num_steps=80))
 
 
 @pytest.mark.slow
 def test_a_process_for_each_environment_gives_the_same_stream():
     runs = []
     for vectorization in ("sync", "async"):
-        env = host.make("toys/Ages-v0", 2, GymOptions(vectorization=vectorization, autoreset="same-step"), 0)
+        env = host.make("toys/Ages-v0", 2, GymOptions(vectorization=vectorization), 0)
         runs.append(run(env, 20))
         env.close()
     np.testing.assert_array_equal(runs[0].step.obs, runs[1].step.obs)
@@ -70,7 +86,7 @@ def test_an_environments_own_vector_form_is_taken_where_there_is_one():
     assert isinstance(host.make_pool("CartPole-v1", 2, GymOptions(), None), type(gymnasium.make_vec("CartPole-v1", 2)))
     done = check(lambda size, seed: host.make("CartPole-v1", size, GymOptions(), seed), num_steps=60)
     assert np.all(np.abs(done.step.obs[..., 2][done.step.terminated]) > 0.2), "the final one is where the pole fell"
-    sync = host.make_pool("CartPole-v1", 2, GymOptions(autoreset="same-step"), None)
+    sync = host.make_pool("CartPole-v1", 2, GymOptions(vectorization="sync"), None)
     assert isinstance(sync, gymnasium.vector.SyncVectorEnv)
 
 
@@ -79,8 +95,8 @@ def test_a_vector_form_that_resets_all_when_asked_for_some_is_found_out():
         def reset(self, *, seed=None, options=None):
             return super().reset(seed=seed)
 
-    pool = Deaf([lambda: gymnasium.make("toys/Ages-v0")] * 3, autoreset_mode=gymnasium.vector.AutoresetMode.SAME_STEP)
-    streams = host.Streams(pool, *host.spaces_of("toys/Ages-v0", GymOptions()), 0)
+    pool = Deaf([lambda: gymnasium.make("toys/Ages-v0")] * 3, autoreset_mode=AutoresetMode.SAME_STEP)
+    streams = streams_of(pool, seed=0)
     streams.reset()
     with pytest.raises(ValueError, match="reset_mask"):
         for _ in range(20):
@@ -131,13 +147,14 @@ def test_mistakes_are_said_in_one_line():
 def test_without_gymnasium_one_line_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "gymnasium", None)
     monkeypatch.delitem(sys.modules, "curiax.envs.gymnasium")
-    monkeypatch.delattr(envs, "host")
+    monkeypatch.delattr(envs, "gymnasium")
     with pytest.raises(UserError, match=r"pip install 'curiax\[gym\]'"):
         envs.check_name("gym/CartPole-v1")
 
 
 @pytest.mark.slow
-def test_real_actions_are_learned_by_the_whole_program():
+def test_real_actions_are_learned_by_the_whole_program(monkeypatch):
+    monkeypatch.setattr(vmpo, "LIMITS", {"alpha_mean": 0.1, "alpha_covariance": 0.01})  # learns faster
     config = dataclasses.replace(
         TINY,
         env="gym/toys/Reach-v0",
@@ -149,14 +166,7 @@ def test_real_actions_are_learned_by_the_whole_program():
         env_steps=16 * 8 * 120,
         learning_rate=0.01,
         bonus=dataclasses.replace(TINY.bonus, intrinsic_weight=0.0),
-        vmpo=dataclasses.replace(
-            TINY.vmpo,
-            train_beliefs=True,
-            target_period=2,
-            epsilon_mean=0.1,
-            epsilon_covariance=0.01,
-            entropy_weight=0.0,
-        ),
+        vmpo=dataclasses.replace(TINY.vmpo, target_period=2, entropy_weight=0.0),
     )
     rows = list(train(config))
     returns = [row.metrics["return"] for row in rows]

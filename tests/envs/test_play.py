@@ -15,11 +15,11 @@ from tests.support.terminal import DOWN, LEFT, RIGHT, ROOT, UP, leave, left_the_
 # `curiax play`, which takes the pseudo-terminal for its own so that Ctrl-C reaches it.
 PROGRAM = """
 import fcntl, sys, termios
-from curiax.cli import main
+from curiax.commands.cli import main
 if sys.stdin.isatty():
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 if sys.argv[2:] == ["broken"]:
-    from curiax.envs.pycolab import PycolabMaze
+    from curiax.envs.maze.pycolab import PycolabMaze
     PycolabMaze.step = None
 sys.exit(main(["play", sys.argv[1]]))
 """

@@ -13,6 +13,7 @@ from curiax import curiosity as curiosities
 from curiax.agent.networks import concatenate
 from curiax.commands.cli import main
 from curiax.curiosity import METHODS as TABLE_1
+from curiax.curiosity.experience import from_stream
 from curiax.curiosity.measures.predict import open_loop
 from curiax.curiosity.representations import REPRESENTATIONS
 from curiax.envs import scm
@@ -21,7 +22,7 @@ from curiax.lab.scm import probe as scm_probe
 from curiax.lab.scm import run as scm_run
 from curiax.lab.scm import stream as study
 from curiax.lab.scm.figure import draw
-from curiax.lab.scm.probe import Seen, hindsight_vector, leak_nats, noise_in_z
+from curiax.lab.scm.probe import Seen, leak_nats, noise_in_z
 from curiax.lab.scm.table import (
     LIT,
     METHODS,
@@ -45,6 +46,7 @@ SMALL = dataclasses.replace(
     network=dataclasses.replace(study.CONFIG.network, encoder_hidden=(), feature_hidden=()),
     world=dataclasses.replace(study.CONFIG.world, hidden=(16,), critic_hidden=(16,)),
 )
+NOISELESS = dataclasses.replace(SMALL, world=dataclasses.replace(SMALL.world, noise=0))
 QUICK = {"xla_backend_optimization_level": 0}  # compiling these programs is what costs, not running them
 for module, name in ((study, "stream"), (study, "learn"), (scm_probe, "look")):
     function = getattr(module, name).__wrapped__
@@ -58,7 +60,11 @@ def walked():
 
 @pytest.fixture(scope="module")
 def started():
-    return jax.jit(lambda key: study.start(SMALL, SPEC, key), compiler_options=QUICK)(jax.random.key(0))
+    return start(SMALL)
+
+
+def start(config):
+    return jax.jit(lambda key: study.start(config, SPEC, key), compiler_options=QUICK)(jax.random.key(0))
 
 
 def test_every_transition_is_in_one_class_or_has_both_noise_and_novelty(walked):
@@ -85,23 +91,24 @@ def test_learning_lowers_the_error(walked, started):
     assert np.all(paid.total[-6:].sum(axis=0) < 0.5 * paid.total[:6].sum(axis=0))
 
 
-def test_the_vector_that_is_probed_is_the_one_that_is_paid_with(walked, started):
-    """Its reconstruction gives the measure's own error."""
+def test_the_vector_that_is_probed_is_the_one_that_is_paid_with(walked):
+    """Its reconstruction gives the measure's own error. The generator has no noise, which each would draw anew."""
+    state = start(NOISELESS)
+    z = scm_probe.look(NOISELESS, SPEC, state, jax.tree.map(lambda x: x[:1], walked)).z
     trajectory = jax.tree.map(lambda x: x[0], walked)
-    error, expected = jax.jit(both_errors, compiler_options=QUICK)(started, trajectory, jax.random.key(1))
+    error, expected = jax.jit(both_errors, compiler_options=QUICK)(state, z, trajectory, jax.random.key(1))
     np.testing.assert_allclose(error, expected, rtol=1e-4)
 
 
-def both_errors(state, trajectory, key):
+def both_errors(state, z, trajectory, key):
     """By way of the probes' z, and by the measure itself."""
-    experience = study.experience_of(state.params, state.belief, trajectory)
-    params = state.params.curiosity
-    output = curiosities.make(SMALL, SPEC).score(params, state.critic, state.targets, experience, key)
-    representation = REPRESENTATIONS["pixel"](SMALL, SPEC)
-    represented = representation.represent(params[0], state.targets, experience)
+    world = state.world
+    params, experience = world.params.curiosity, from_stream(world.params.agent, trajectory, state.belief)
+    output = curiosities.make(NOISELESS, SPEC).score(params, world.critic, world.targets, experience, key)
+    representation = REPRESENTATIONS["pixel"](NOISELESS, SPEC)
+    represented = representation.represent(params[0], world.targets, experience)
     loop = open_loop(params[1]["core"], represented, experience.valid, 1)
-    z = hindsight_vector(SMALL, params[1], represented, experience.valid, jax.random.split(key)[0])
-    output_by_z = params[1]["reconstructor"](concatenate(loop.after, z[None]))
+    output_by_z = params[1]["reconstructor"](concatenate(loop.after, z.reshape(*loop.after.shape[:-1], -1)))
     error = representation.distance(loop.target, output_by_z)[0]
     return jnp.where(experience.valid, error, 0.0), output.error
 

@@ -53,18 +53,20 @@ def test_the_variants_of_an_analysis_differ_from_each_other_in_what_it_varies_al
     configs = [member_config(study, LAPTOP, Member("on-demand", label, 0)) for label in study.variants]
     assert len({repr(config) for config in configs}) == len(configs)
     allowed = {
-        "outcomes": {"world.measure_outcomes"},
+        "outcomes": {"curiosity"},
         "temperature": {"world.temperature"},
-        "losses": {
-            "world.invariance_weight",
-            "world.reconstruction_weight",
-            "bonus.include_invariance",
-            "world.contrast_share",  # what is paid must be contrasted
-        },
+        "losses": {"curiosity", "world.reconstruction_weight"},
         "dimensions": {"world.latent", "world.noise"},
-        "critic": {"world.critic", "world.contrast_share"},
+        "critic": {"curiosity", "world.contrast_share"},
+    }
+    measures = {
+        "outcomes": {"hindsight-outcomes"},
+        "losses": {"hindsight", "hindsight-no-contrast", "hindsight-contrast-paid"},
+        "critic": {"hindsight", "hindsight-separable"},
     }
     assert set().union(*(changes(config) for config in configs)) <= allowed[name]
+    methods = {curiosity.resolve(config.curiosity) for config in configs}
+    assert methods == {f"byol+{measure}" for measure in measures.get(name, {"hindsight"})}
     assert name == "outcomes" or any(not changes(config) for config in configs)  # one of them is the preset
 
 
@@ -100,13 +102,13 @@ def test_a_pattern_that_chooses_nothing_is_a_mistake(pattern):
         dataclasses.replace(
             LAPTOP,
             env="maze/random",
-            curiosity="icm+hindsight",
+            curiosity="icm+hindsight-separable",
             seed=3,
             reward="mixed",
             learning_rate=1.5e-7,
             network=dataclasses.replace(LAPTOP.network, encoder_hidden=(), belief=7),
-            world=dataclasses.replace(LAPTOP.world, layer_norm=False, critic="separable", critic_hidden=(8, 9)),
-            vmpo=dataclasses.replace(LAPTOP.vmpo, lambda_=0.5),
+            world=dataclasses.replace(LAPTOP.world, layer_norm=False, critic_hidden=(8, 9)),
+            vmpo=dataclasses.replace(LAPTOP.vmpo, return_lambda=0.5, form="sparse"),
         ),
     ],
 )

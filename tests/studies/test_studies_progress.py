@@ -81,13 +81,22 @@ def test_a_run_that_has_not_begun_has_no_speed_and_no_score(tmp_path):
 
 
 def test_outside_of_mazes_progress_tells_mean_returns_and_the_rooms_found_so_far(tmp_path):
-    run = progress(tmp_path, dataclasses.replace(CONFIG, env="atari/hero"))
-    assert list(run.shown) == ["return", "rooms"]
+    assert list(progress(tmp_path, dataclasses.replace(CONFIG, env="atari/hero")).shown) == ["return", "noise dwell"]
+    pitfall = dataclasses.replace(CONFIG, env="atari/pitfall")
     file = MetricsFile(tmp_path / "metrics.csv")
     for row, points in enumerate((NAN, 300.0, 500.0), 1):
-        file.append({"update": row, "env_steps": 8 * row, "seconds": row, "return": points, "rooms_found": float(row)})
+        file.append(
+            {
+                "update": row,
+                "env_steps": 8 * row,
+                "seconds": row,
+                "return": points,
+                "rooms_found": row,
+                "noise_dwell": 0,
+            }
+        )
     file.close()
-    assert progress(tmp_path, dataclasses.replace(CONFIG, env="atari/hero")).shown == {"return": 400.0, "rooms": 3.0}
+    assert progress(tmp_path, pitfall).shown == {"return": 400.0, "rooms": 3.0, "noise dwell": 0.0}
 
 
 def test_the_time_of_the_whole_is_that_of_the_last_core_to_end():
@@ -121,7 +130,7 @@ def test_a_run_is_finished_if_it_is_done_long_enough_and_the_one_asked_for(tmp_p
 
 def test_a_score_is_the_mean_over_the_last_quarter_of_training(tmp_path):
     write_rows(tmp_path, 100, trackers=lambda update: NAN if update % 20 else 4.0 if update > 750 else 1.0)
-    found = score(MEMBER, tmp_path)
+    found = score(MEMBER, tmp_path, "trackers")
     assert found[:-3] == ("on-demand", "byol-explore", 2, 4.0, 0.25, 8000, pytest.approx(1.0))
 
 

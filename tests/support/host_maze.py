@@ -10,7 +10,7 @@ from curiax.envs.base import HostEnvironment, HostStep, stream_reset, stream_ste
 
 
 def maze_of(config):
-    return envs.make(config.env.replace("host/", "maze/"), config.coin_reward)
+    return envs.make(config.env.replace("host/", "maze/"))
 
 
 def chances(env, config, batch_size):

@@ -5,7 +5,7 @@ import dataclasses
 import time
 from pathlib import Path
 
-from curiax.config import get
+from curiax.config.dotted import get, option
 from curiax.studies.runner.launch import Task
 from tests.support.tiny import TINY
 
@@ -31,8 +31,7 @@ def train_args(directory, *more, config=TINY):
     """The words that ask for a run like TINY there."""
     words = ["train", config.env, "--run-dir", str(directory), *more]
     for name in FIELDS:
-        value = get(config, name)
-        words += [f"--{name.replace('_', '-')}", *map(str, value if isinstance(value, tuple) else [value])]
+        words += option(name, get(config, name))
     return words
 
 

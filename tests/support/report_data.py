@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from curiax.config import LAPTOP, Config, to_dict
+from curiax.config.dotted import replaced
 from curiax.config.presets import ATARI_LAPTOP
 from curiax.envs import maze
-from curiax.studies.base import replaced
 from curiax.training.evaluate import Film
 from curiax.training.run.directory import MetricsFile, append_maps
 

@@ -7,8 +7,8 @@ METHOD = "on-demand/byol-explore"
 
 FIELDS = """
     --env-steps 3200 --batch-size 2 --unroll 4 --log-every 1 --checkpoint-every 50
-    --network.encoder-hidden 8 --network.embedding 8 --network.action-embedding 4 --network.belief 8
-    --network.head-hidden 8 --world.hidden 8 8 --world.critic-hidden 8 8
+    --network.encoder-hidden 8 --network.embedding 8 --network.belief 8
+    --world.hidden 8 8 --world.critic-hidden 8 8
 """.split()  # noqa: SIM905 — as one would type it
 
 

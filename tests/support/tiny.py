@@ -16,9 +16,7 @@ TINY = dataclasses.replace(
     unroll=4,
     log_every=2,
     checkpoint_every=4,
-    network=NetworkConfig(
-        encoder_hidden=(8,), feature_hidden=(8,), embedding=8, action_embedding=4, belief=8, head_hidden=(8,)
-    ),
+    network=NetworkConfig(encoder_hidden=(8,), feature_hidden=(8,), embedding=8, belief=8),
     world=dataclasses.replace(LAPTOP.world, hidden=(8, 8), critic_hidden=(8, 8), latent=4, noise=4),
 )
 

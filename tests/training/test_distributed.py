@@ -127,8 +127,8 @@ def test_more_devices_than_there_are_are_refused():
 def test_a_cpu_poses_as_as_many_devices_as_are_asked_for():
     program = """
 from curiax.config import LAPTOP
-from curiax.distributed import joined
-from curiax.job import JobOptions
+from curiax.training.distributed import joined
+from curiax.training.job import JobOptions
 
 with joined(JobOptions(devices=4), LAPTOP) as mesh:
     print(mesh.size)

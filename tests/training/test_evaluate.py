@@ -206,7 +206,7 @@ def lucky(tmp_path_factory):
     moments = moments_update(moments_init(), jnp.array([[0.5, 1.5]]), jnp.ones((1, 2), bool), config.bonus.decay)
     middle = LAYOUT.coins[len(LAYOUT.coins) // 2]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(maze, "parse", lambda _: LAYOUT._replace(start=middle))
+        patch.setattr("curiax.envs.maze.world.parse", lambda _: LAYOUT._replace(start=middle))
         patch.setattr(evaluate, "load", lambda _: (config, state._replace(bonus=BonusState(moments, moments))))
         return evaluate.film(tmp_path_factory.mktemp("lucky"))
 

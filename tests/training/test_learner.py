@@ -1,6 +1,5 @@
 """One update: what is paid, who is trained, and in which order."""
 
-import functools
 from dataclasses import replace
 
 import jax
@@ -13,40 +12,34 @@ from curiax import curiosity as curiosities
 from curiax.agent.policy import believe
 from curiax.agent.popart import popart_init, unnormalise
 from curiax.agent.vmpo import init_duals
-from curiax.config import BonusConfig, Config, NetworkConfig, VMPOConfig, WorldConfig
+from curiax.agent.vmpo_sparse import FORMS
+from curiax.config import Config, NetworkConfig, VMPOConfig, WorldConfig
 from curiax.curiosity.base import SLOWEST, decay_of
 from curiax.curiosity.measures.critic import CriticState, critic_optimizer
+from curiax.curiosity.representations.byol import DECAY
 from curiax.curiosity.reward import bonus_init
-from curiax.curiosity.world_model import descend, loss_weights, make_optimizer, masked_mean
+from curiax.curiosity.world_model import (
+    MAX_GRADIENT_NORM,
+    descend,
+    make_optimizer,
+    masked_mean,
+    masked_means,
+    weighted_sum,
+)
 from curiax.envs.base import Environment
-from curiax.training.learner import belief_of_heads, learner_learn, learner_loss, make_learner
+from curiax.training.learner import learner_learn, learner_losses, make_learner
 from curiax.training.run.checkpoints import from_arrays, to_arrays
 from curiax.types import CuriosityOutput, EnvSpec, LearnerState, Loss, TimeStep, Trajectory
 
 T, B, A = 5, 4, 3
+PAID = "byol+hindsight-contrast-paid"  # whose reward also holds the contrastive loss
 CONFIG = Config(
-    curiosity="byol-hindsight",
+    curiosity=PAID,
     batch_size=B,
     unroll=T,
-    network=NetworkConfig(
-        encoder_hidden=(),
-        feature_hidden=(),
-        embedding=4,
-        action_embedding=2,
-        belief=4,
-        head_hidden=(),
-    ),
-    world=WorldConfig(
-        hidden=(5,),
-        critic_hidden=(5,),
-        layer_norm=False,
-        latent=3,
-        noise=2,
-        contrast_share=1.0,
-        target_decay=0.75,
-    ),
-    bonus=BonusConfig(include_invariance=True),
-    vmpo=VMPOConfig(target_period=2, discount=0.5, lambda_=1.0, alpha=0.005, epsilon_alpha=10.0),
+    network=NetworkConfig(encoder_hidden=(), feature_hidden=(), embedding=4, belief=4),
+    world=WorldConfig(hidden=(5,), critic_hidden=(5,), layer_norm=False, latent=3, noise=2, contrast_share=1.0),
+    vmpo=VMPOConfig(target_period=2, discount=0.5, return_lambda=1.0, epsilon_alpha=10.0),
 )
 KEY = jax.random.key(3)
 SGD = optax.sgd(0.1)  # not Adam, whose first step hardly depends on the size of a gradient
@@ -72,17 +65,13 @@ def walk() -> Environment:
 ENV = walk()
 
 
-def make_config(method="byol-hindsight") -> Config:
-    return replace(CONFIG, curiosity=method)
-
-
 def make_state(config: Config) -> LearnerState:
     """The state of a learner before its first update, its weights random."""
     rng = np.random.default_rng(1)
     shapes = jax.eval_shape(make_learner(config, ENV).init, KEY)._replace(key=(), optimizer=())
     state = jax.tree.map(lambda leaf: jnp.asarray(rng.uniform(0.1, 1, leaf.shape), leaf.dtype), shapes)
     params = jax.tree.map(lambda leaf: jnp.asarray(rng.uniform(-1, 1, leaf.shape), leaf.dtype), shapes.params)
-    params = params._replace(duals=init_duals(config.vmpo))
+    params = params._replace(duals=init_duals(FORMS[config.vmpo.form]))
     if state.critic:  # with an Adam that knows nothing yet
         critic = jax.tree.map(
             lambda leaf: jnp.asarray(rng.uniform(-1, 1, leaf.shape), leaf.dtype), shapes.critic.params
@@ -97,8 +86,13 @@ def learn_by(config: Config, state: LearnerState, trajectory: Trajectory):
     return new, metrics
 
 
+def total(losses: dict[str, Loss]):
+    return weighted_sum(losses, masked_means(losses))
+
+
 def loss_of(config: Config, params, state: LearnerState, trajectory: Trajectory):
-    return learner_loss(config, curiosities.make(config, ENV.spec), params, state, trajectory, KEY)
+    losses, scored = learner_losses(config, curiosities.make(config, ENV.spec), params, state, trajectory, KEY)
+    return total(losses), scored
 
 
 learn = jax.jit(learn_by, static_argnums=0, compiler_options=QUICK)
@@ -174,16 +168,18 @@ def test_several_passes_are_steps_for_the_same_rewards_and_one_update():
     assert moved[1] > 1.5 * moved[0]
 
 
-@pytest.mark.parametrize(
-    ("method", "train_beliefs", "trained"),
-    [("byol-hindsight", True, True), ("byol-hindsight", False, False), ("rnd", False, True), ("icm", False, False)],
-)
-def test_policy_and_value_train_the_beliefs_if_asked_to_or_if_nothing_else_does(method, train_beliefs, trained):
-    config = make_config(method)
-    config = replace(config, vmpo=replace(config.vmpo, train_beliefs=train_beliefs))
-    curiosity = curiosities.make(config, ENV.spec)
-    grad = jax.grad(lambda belief: belief_of_heads(config, curiosity, belief).sum())(jnp.ones((T + 1, B, 4)))
-    assert np.all(grad == float(trained))
+@pytest.mark.parametrize("loss", ["policy", "value"])
+@pytest.mark.parametrize("method", ["byol-hindsight", "rnd", "icm"])
+def test_policy_and_value_train_the_beliefs_whatever_the_curiosity(method, loss):
+    config = replace(CONFIG, curiosity=method)
+    state, curiosity = make_state(config), curiosities.make(config, ENV.spec)
+
+    def mean_loss(params):
+        return masked_mean(learner_losses(config, curiosity, params, state, TRAJECTORY, KEY)[0][loss])
+
+    grads = jax.jit(jax.grad(mean_loss), compiler_options=QUICK)(state.params)
+    assert all(np.any(leaf) for leaf in jax.tree.leaves((grads.agent.encoder, grads.agent.core)))
+    assert not any(np.any(leaf) for leaf in jax.tree.leaves(grads.curiosity))
 
 
 def test_the_acting_policy_is_copied_every_target_period_and_not_between():
@@ -205,13 +201,13 @@ def test_the_acting_copy_is_popped_too():
 
 def test_the_target_encoder_follows_the_updated_encoder():
     after, _ = learn(CONFIG, START, TRAJECTORY)
-    expected = jax.tree.map(lambda old, new: 0.75 * old + 0.25 * new, START.targets, after.params.agent.encoder)
+    expected = jax.tree.map(lambda old, new: DECAY * old + (1 - DECAY) * new, START.targets, after.params.agent.encoder)
     assert close(after.targets, expected)
     assert not close(after.params.agent.encoder, START.params.agent.encoder)
 
 
 def test_duals_stay_positive():
-    # The KL is far below its limit 10: one step would take α from 0.005 to about 0.005 − 0.1·10.
+    # The KL is far below its limit 10: one step would take α from 0.5 to about 0.5 − 0.1·10.
     after, metrics = learn(CONFIG, START, TRAJECTORY)
     np.testing.assert_allclose([after.params.duals["alpha"], metrics["alpha"]], 1e-8, rtol=1e-6)
 
@@ -240,9 +236,9 @@ def test_errors_are_measured_by_the_target_encoder():
     assert np.abs(one - other).max() > 0.1
 
 
-@pytest.mark.parametrize("method", curiosities.METHODS)
+@pytest.mark.parametrize("method", [*curiosities.METHODS, PAID])
 def test_terminal_step_does_not_see_the_next_episode(method):
-    config = make_config(method)
+    config = replace(CONFIG, curiosity=method)
     state = make_state(config)
 
     def outcome(trajectory, change):
@@ -258,12 +254,12 @@ def test_terminal_step_does_not_see_the_next_episode(method):
 
 
 def test_a_large_gradient_is_scaled_down_to_the_limit():
-    optimizer = make_optimizer(replace(CONFIG, max_gradient_norm=0.5))
+    optimizer = make_optimizer(CONFIG)
     grads = jax.tree.map(jnp.ones_like, START.params)
-    _, state = descend(optimizer, grads, optimizer.init(START.params), START.params)
+    _, state = descend(optimizer, grads, START.params, optimizer.init(START.params))
     size = sum(leaf.size for leaf in jax.tree.leaves(START.params))
     momentum = next(leaf for leaf in jax.tree.leaves(state) if leaf.shape == (size,))
-    np.testing.assert_allclose(jnp.linalg.norm(momentum), 0.1 * 0.5, rtol=1e-5)  # times 1 − β₁
+    np.testing.assert_allclose(jnp.linalg.norm(momentum), 0.1 * MAX_GRADIENT_NORM, rtol=1e-5)  # times 1 − β₁
 
 
 def test_the_encoder_takes_shorter_strides():
@@ -272,7 +268,7 @@ def test_the_encoder_takes_shorter_strides():
     def stride(speed):
         config = replace(CONFIG, network=replace(CONFIG.network, encoder_speed=speed))
         optimizer = make_optimizer(config)
-        new, _ = descend(optimizer, grads, optimizer.init(START.params), START.params)
+        new, _ = descend(optimizer, grads, START.params, optimizer.init(START.params))
         return jax.tree.map(lambda new, old: new - old, new.agent, START.params.agent)
 
     full, short = stride(1.0), stride(0.25)
@@ -286,7 +282,7 @@ def test_the_world_model_slows_down_and_the_policy_does_not():
         optimizer = make_optimizer(replace(CONFIG, world=replace(CONFIG.world, half_life=half_life)), trains_beliefs)
         params, state = START.params, optimizer.init(START.params)
         for _ in range(3):
-            old, (params, state) = params, descend(optimizer, grads, state, params)
+            old, (params, state) = params, descend(optimizer, grads, params, state)
         return jax.tree.map(lambda new, old: new - old, params, old)
 
     def scaled(tree, factor):
@@ -299,21 +295,14 @@ def test_the_world_model_slows_down_and_the_policy_does_not():
     assert decay_of(replace(CONFIG.world, half_life=1))(1000) == pytest.approx(SLOWEST)
 
 
-def test_every_loss_has_a_weight_and_every_weight_a_loss():
-    names = set()
-    for method in curiosities.METHODS:
-        config = replace(CONFIG, curiosity=method, world=replace(CONFIG.world, measure_outcomes=True))
-        state = jax.eval_shape(make_learner(config, ENV).init, KEY)
-        _, scored = jax.eval_shape(functools.partial(loss_of, config), state.params, state, TRAJECTORY)
-        names |= {name.removeprefix("loss/") for name in scored.metrics if name.startswith("loss/")}
-    assert names == set(loss_weights(CONFIG))
-
-
 def test_the_loss_is_the_weighted_sum():
-    loss, scored = evaluate(CONFIG, START.params, START, TRAJECTORY)
-    names = ("policy", "value", "entropy", "reconstruction", "invariance")
-    parts = [loss_weights(CONFIG)[name] * float(scored.metrics[f"loss/{name}"]) for name in names]
-    np.testing.assert_allclose(loss, sum(parts), rtol=1e-5)
+    weights = {"policy": 1, "value": 0.5, "entropy": CONFIG.vmpo.entropy_weight}
+    weights |= {"reconstruction": CONFIG.world.reconstruction_weight, "invariance": 1}
+    loss, _ = evaluate(CONFIG, START.params, START, TRAJECTORY)
+    _, metrics = learn(CONFIG, START, TRAJECTORY)
+    means = {name.removeprefix("loss/"): float(mean) for name, mean in metrics.items() if name.startswith("loss/")}
+    assert means.keys() == weights.keys()
+    np.testing.assert_allclose(loss, sum(weights[name] * mean for name, mean in means.items()), rtol=1e-5)
 
 
 def test_masked_mean_golden():
@@ -330,10 +319,10 @@ def paid(policy, error, state: LearnerState):
     """The loss, by the policy's weights, where curiosity pays a given error and trains nothing."""
     curiosity = curiosities.make(CONFIG, ENV.spec)._replace(score=lambda *_: CuriosityOutput({}, error, {}))
     params = state.params._replace(agent=state.params.agent._replace(policy=policy))
-    loss, scored = learner_loss(CONFIG, curiosity, params, state, ENDS, KEY)
+    losses, scored = learner_losses(CONFIG, curiosity, params, state, ENDS, KEY)
     previous = jnp.concatenate([ENDS.previous_action[None], ENDS.action])
     belief = believe(params.agent, ENDS.belief, ENDS.obs, previous, ENDS.first)
-    return loss, (scored, params.agent.value(belief)[..., 0])
+    return total(losses), (scored, params.agent.value(belief)[..., 0])
 
 
 differentiate_paid = jax.jit(jax.grad(paid, has_aux=True), compiler_options=QUICK)
@@ -369,7 +358,7 @@ def test_termination_has_discount_zero_and_truncation_bootstraps_from_the_final_
 
 
 def test_a_solved_temperature_is_remembered_and_a_learned_one_moves_by_its_gradient():
-    solved = replace(CONFIG, vmpo=replace(CONFIG.vmpo, temperature_memory=0.9))
+    solved = replace(CONFIG, vmpo=replace(CONFIG.vmpo, form="sparse"))
     for config in (solved, CONFIG):
         state = make_state(config)
         new, metrics = learn(config, state, TRAJECTORY)

@@ -287,7 +287,7 @@ def test_a_checkpoint_restores_every_leaf_bit_for_bit(tmp_path, initial):
 
 def test_the_last_checkpoints_are_kept(tmp_path, initial):
     saved(tmp_path, initial, 2, 4, 6, 8, 10)
-    assert checkpoint_manager(tmp_path, 3).all_steps() == [6, 8, 10]
+    assert checkpoint_manager(tmp_path).all_steps() == [6, 8, 10]
     assert sorted(entry.name for entry in (tmp_path / "checkpoints").iterdir()) == ["10", "6", "8"]
 
 
@@ -329,7 +329,7 @@ def test_a_damaged_checkpoint_is_set_aside_and_its_step_can_be_saved_again(tmp_p
     assert contents(tmp_path / "checkpoints/8.1") == damaged  # a file that cannot be read now may be readable later
     state, notes = restored(tmp_path, initial)
     assert leaves(state) == leaves(scrambled(initial, 16)) and notes == []
-    assert checkpoint_manager(tmp_path, 3).all_steps() == [8, 12, 16]
+    assert checkpoint_manager(tmp_path).all_steps() == [8, 12, 16]
 
 
 def test_a_checkpoint_that_cannot_be_written_is_one_clear_line(tmp_path, initial):

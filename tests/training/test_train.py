@@ -143,7 +143,7 @@ def test_summaries_are_ratios_of_sums_and_means_over_updates():
 
 
 def test_the_mixed_regime_with_paid_coins_trains_on_other_rewards(rows):
-    config: Config = dataclasses.replace(TINY, reward="mixed", coin_reward=1.0, bonus=BonusConfig(intrinsic_weight=0.2))
+    config: Config = dataclasses.replace(TINY, reward="mixed", bonus=BonusConfig(intrinsic_weight=0.2))
     mixed = list(itertools.islice(train(config), 2))
     assert bad_loss(mixed[-1].metrics) is None
     # The same experience at first, and the same errors, paid a fifth as much beside the coins.

@@ -72,7 +72,7 @@ def test_our_own_line_passes_though_a_report_came_before_it():
 def test_a_witness_survives_its_process(how, code, expected):
     program = f"""
         import os, sys
-        from curiax.witness import Witness
+        from curiax.training.witness import Witness
         witness = Witness("process 1")
         print("said", file=sys.stderr)
         {how}

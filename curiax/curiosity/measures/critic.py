@@ -10,6 +10,7 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 from curiax.agent.networks import MLP, add_bias
 from curiax.config import Config
 from curiax.curiosity.base import decay_of
+from curiax.curiosity.world_model import descend
 from curiax.types import Params, State
 
 MASKED = -1e9  # an energy whose exponential is zero; −∞ would make gradients NaN
@@ -108,7 +109,6 @@ def contrast(
         return -jnp.sum(jnp.where(valid, values, 0.0)) / count
 
     grads = jax.grad(loss)(critic.params)
-    with jax.numpy_dtype_promotion("standard"):  # optax relies on it
-        updates, optimizer = critic_optimizer(config).update(grads, critic.optimizer)
-    params = jax.lax.stop_gradient(optax.apply_updates(critic.params, updates))
+    params, optimizer = descend(critic_optimizer(config), grads, critic.params, critic.optimizer)
+    params = jax.lax.stop_gradient(params)
     return CriticState(params, optimizer), value(params, z)

@@ -10,6 +10,7 @@ from curiax.envs.atari.games import (
     load,
     make,
     make_pool,
+    scores_of,
     spec_of,
 )
 
@@ -23,5 +24,6 @@ __all__ = [
     "load",
     "make",
     "make_pool",
+    "scores_of",
     "spec_of",
 ]

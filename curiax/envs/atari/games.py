@@ -15,13 +15,18 @@ from curiax.envs.atari.rooms import ROOMS, Rooms
 from curiax.envs.base import HostEnvironment, HostStep
 from curiax.envs.noise import equations as noise
 from curiax.errors import UserError, unknown_name
-from curiax.types import EnvSpec
+from curiax.types import RETURN, EnvSpec, Score
 
 FRAME = (84, 84)
 FRAME_SKIP = 4
 NUM_ACTIONS = 18  # of ALE
 NOOPS = 30  # an episode begins with up to so many no-ops
 FRAME_LIMIT = 108_000  # frames of an episode; then it is truncated
+SCORES = (
+    RETURN,
+    Score("rooms_found", "rooms found in the run so far", "rooms", accumulates=True),
+    Score("rooms", "rooms of an episode", "rooms per episode"),
+)
 ABOUT = {
     "alien": "a maze of eggs and aliens",
     "bank_heist": "banks come back anywhere, dynamite goes off anytime",
@@ -93,7 +98,13 @@ def spec_of(game: str, options: AtariOptions, frame_limit: int = FRAME_LIMIT) ->
         time_limit=frame_limit // FRAME_SKIP,
         map_shape=rooms.map_shape if rooms else (0, 0),
         observation_scale=255.0,
+        scores=scores_of(game),
     )
+
+
+def scores_of(game: str) -> tuple[Score, ...]:
+    """Rooms count where the game's memory tells them."""
+    return SCORES if game in ROOMS else (RETURN,)
 
 
 def actions_of(game: str, options: AtariOptions) -> Int[np.ndarray, " A"]:

@@ -106,7 +106,7 @@ class Mazes:
         return jax.device_get(timestep)
 
     @property
-    def obs(self) -> UInt8[np.ndarray, "B 5 5 6"]:
+    def obs(self) -> UInt8[np.ndarray, "B 5 5 7"]:
         return np.array(self.stream.obs)
 
     def picture(self, which: int) -> UInt8[np.ndarray, "h w 3"]:

@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt8, UInt32
 
 from curiax.envs.base import Environment
 from curiax.envs.noise.equations import wander
-from curiax.types import EnvSpec, TimeStep
+from curiax.types import EnvSpec, Score, TimeStep
 
 # '#' wall · 'P' start · '1' '2' '3' '4' the regions R1..R4 · 'c' a cell of R4 where a coin may lie
 # 'v' doorway of V1, 'w' of V2, 'h' of H1, 'g' of H2
@@ -39,12 +39,13 @@ MAP = """
 """
 
 VIEW = 5  # the agent sees VIEW × VIEW cells, itself in the middle
-LAYERS = ("wall", "agent", "vertical block", "horizontal block", "coin", "noise")
+LAYERS = ("wall", "floor", "agent", "vertical block", "horizontal block", "coin", "noise")
 ACTIONS = ("stay", "up", "down", "left", "right")
 MOVES = np.array([[0, 0], [-1, 0], [1, 0], [0, -1], [0, 1]], np.int32)
 DOORWAYS = "vwhg"  # of blocks V1, V2, H1, H2, in the order in which the agent meets them
 NOISE_PROBABILITY = 0.25
 TIME_LIMIT = 500
+SCORES = (Score("trackers", "trackers touched per episode", "trackers", bounds=(0.0, 4.0)),)
 
 
 class Setting(NamedTuple):
@@ -128,7 +129,7 @@ def block_moves(word: UInt32[Array, ""]) -> Int[Array, " 4"]:
 
 def observe(
     layout: Layout, state: MazeState, pixels: Bool[Array, "5 5"]
-) -> tuple[UInt8[Array, "5 5 6"], Bool[Array, ""]]:
+) -> tuple[UInt8[Array, "5 5 7"], Bool[Array, ""]]:
     """The 5×5 view, one layer per kind of thing, and whether a block is in it."""
     reach = VIEW // 2
     walls = jnp.asarray(np.pad(layout.wall, reach, constant_values=True))
@@ -146,11 +147,12 @@ def observe(
     vertical, horizontal = seen(blocks[:2], always), seen(blocks[2:], always)
     agent = jnp.zeros((VIEW, VIEW), bool).at[reach, reach].set(True)
     coin = seen(state.coins, state.coins_left)
-    layers = jnp.stack([wall, agent, vertical, horizontal, coin, pixels], axis=-1)
+    floor = ~(wall | agent | vertical | horizontal | coin)  # each cell shows one thing, so all views have the same norm
+    layers = jnp.stack([wall, floor, agent, vertical, horizontal, coin, pixels], axis=-1)
     return layers.astype(jnp.uint8), jnp.any(vertical | horizontal)
 
 
-def reset(layout: Layout, noise: Noise) -> tuple[MazeState, UInt8[Array, "5 5 6"]]:
+def reset(layout: Layout, noise: Noise) -> tuple[MazeState, UInt8[Array, "5 5 7"]]:
     state = MazeState(
         position=jnp.asarray(layout.start),
         blocks=jnp.full(4, layout.doorways.shape[1] // 2, jnp.int32),
@@ -211,6 +213,7 @@ def make(setting_name: str, coin_reward: float = 0.0, text: str = MAP) -> Enviro
         num_actions=len(ACTIONS),
         time_limit=TIME_LIMIT,
         map_shape=layout.wall.shape,
+        scores=SCORES,
     )
     return Environment(
         spec=spec,

@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from curiax.agent.networks import MLP, concatenate
 from curiax.config import Config
 from curiax.curiosity.measures.hindsight import explain
-from curiax.curiosity.world_model import WorldState
+from curiax.curiosity.world_model import WorldState, descend
 from curiax.lab.patches.world import Views, experience_of, frames, look
 from curiax.types import LearnerParams
 
@@ -112,9 +112,7 @@ def fit_readouts(
     def step(carry: Any, some: Int[Array, " K"]) -> tuple[Any, None]:
         readouts, state = carry
         grads = jax.grad(loss)(readouts, some)
-        with jax.numpy_dtype_promotion("standard"):  # optax relies on it
-            updates, state = optimizer.update(grads, state)
-        return (optax.apply_updates(readouts, updates), state), None
+        return descend(optimizer, grads, readouts, state), None
 
     drawn = jax.random.randint(key_rows, (num_updates, config.batch_size), 0, len(rows))
     began: Any = readouts

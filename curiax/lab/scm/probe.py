@@ -15,6 +15,7 @@ from curiax.curiosity.experience import from_stream
 from curiax.curiosity.measures.critic import contrastive_value, energies, make_critic
 from curiax.curiosity.measures.hindsight import explain
 from curiax.curiosity.representations import REPRESENTATIONS
+from curiax.curiosity.world_model import descend
 from curiax.lab.scm.stream import State, classes
 from curiax.types import EnvSpec, Params, Trajectory
 
@@ -104,9 +105,7 @@ def fit(probe: Params, loss: Any, num_rows: int, key: PRNGKeyArray) -> Params:
     def step(carry: tuple[Params, Any], rows: Array) -> tuple[tuple[Params, Any], None]:
         probe, state = carry
         grads = jax.grad(loss)(probe, rows)
-        with jax.numpy_dtype_promotion("standard"):  # optax relies on it
-            updates, state = optimizer.update(grads, state)
-        return (optax.apply_updates(probe, updates), state), None
+        return descend(optimizer, grads, probe, state), None
 
     rows = jax.random.randint(key, (NUM_STEPS, BATCH), 0, num_rows)
     (probe, _), _ = jax.lax.scan(step, (probe, optimizer.init(probe)), rows)

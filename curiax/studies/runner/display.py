@@ -80,11 +80,14 @@ def picture(lines: list[Line], left: float, stopping: bool, height: int) -> Grou
         kept = [line for line in lines if line in urgent]
         notes.insert(0, Text(f"… and {len(lines) - len(kept)} more", style="dim"))
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
-    for title in ("run", "state", "steps", *lines[0].progress.shown, "steps/s", "left"):
+    shown = list(dict.fromkeys(title for line in lines for title in line.progress.shown))
+    for title in ("run", "state", "steps", *shown, "steps/s", "left"):
         justify = "left" if title in ("run", "state") else "right"
         table.add_column(title.replace(" ", "\n"), justify=justify, no_wrap=True)
     for line in kept:
-        table.add_row(line.name, *cells(line).values(), style=STYLES[line.state.kind])
+        known = cells(line)
+        row = [known.get(title, "") for title in ("state", "progress", *shown, "steps/s", "left")]
+        table.add_row(line.name, *row, style=STYLES[line.state.kind])
     return Group(table, *notes, Text(summary(lines, left, stopping), style="bold"))
 
 

@@ -146,7 +146,7 @@ def train(task: Task, environment: Mapping[str, str]) -> Generator[State]:
     if not task.log.exists():
         yield State("failed", f"{machine} does not see {task.log}: a study's machines must share its directory")
         return
-    package = str(Path(__file__).parents[2])  # whatever curiax this is, installed or not
+    package = str(Path(__file__).parents[3])  # whatever curiax this is, installed or not
     paths = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))
     begun = begin(task, None, {**os.environ, **environment, "PYTHONPATH": paths})
     if isinstance(begun, State):

@@ -7,18 +7,15 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-
 from curiax.config import Config
 from curiax.config.dotted import differences
+from curiax.envs import scores_of
 from curiax.errors import UserError
-from curiax.training.run.directory import read_config
+from curiax.training.run.directory import nanmean, read_config
+from curiax.types import Score
 
 LAST_ROWS = 8  # of metrics, averaged for the eye
 TAIL_BYTES = 16_384
-# Metric -> its title.
-IN_MAZES = {"trackers": "trackers", "noise_dwell": "noise dwell"}
-ELSEWHERE = {"return": "return", "rooms_found": "rooms"}
 
 Row = dict[str, float]
 
@@ -64,16 +61,16 @@ def parse_row(names: list[str], line: str) -> Row:
 def progress(directory: Path, config: Config) -> Progress:
     rows = glance(directory / "metrics.csv")
     total = config.num_updates * config.steps_per_update
-    names = IN_MAZES if config.env.startswith("maze/") else ELSEWHERE
     last = rows[-LAST_ROWS:]
-    shown = {title: recent(last, name) for name, title in names.items()}
+    shown = {score.label: recent(last, score) for score in scores_of(config.env)[:2]}
+    shown["noise dwell"] = nanmean(row.get("noise_dwell", math.nan) for row in last)
     return Progress(int(rows[-1]["env_steps"]) if rows else 0, total, shown, speed(rows))
 
 
-def recent(rows: Sequence[Row], name: str) -> float:
-    """The mean of a few rows; of what only grows, the newest."""
-    values = [row.get(name, math.nan) for row in rows]
-    return values[-1] if values and name == "rooms_found" else nanmean(values)
+def recent(rows: Sequence[Row], score: Score) -> float:
+    """The mean of a few rows; of what accumulates, the newest."""
+    values = [row.get(score.metric, math.nan) for row in rows]
+    return values[-1] if values and score.accumulates else nanmean(values)
 
 
 def speed(rows: Sequence[Row]) -> Speed | None:
@@ -83,11 +80,6 @@ def speed(rows: Sequence[Row]) -> Speed | None:
     recent = rows[-LAST_ROWS:]
     rate = (recent[-1]["env_steps"] - recent[0]["env_steps"]) / (recent[-1]["seconds"] - recent[0]["seconds"])
     return Speed(rate, max(rows[0]["seconds"] - rows[0]["env_steps"] / rate, 0.0))
-
-
-def nanmean(values: Iterable[float]) -> float:
-    known = [value for value in values if not math.isnan(value)]
-    return float(np.mean(known)) if known else math.nan
 
 
 def finished(directory: Path, config: Config) -> bool:

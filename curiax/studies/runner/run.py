@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from rich.console import Console
 
 from curiax.config import Config
-from curiax.envs import on_host
+from curiax.envs import on_host, scores_of
 from curiax.errors import UserError
 from curiax.studies import STUDIES
 from curiax.studies.base import Member, changes, member_config, members
@@ -270,7 +270,7 @@ def save_scores(plan: Plan) -> list[Score]:
     """scores.csv has every run of the study that is done, those of earlier commands too."""
     study = read_study(plan.directory)
     done = [member for member in study["runs"] if plan.finished(member)] if study else []
-    scores = [score(member, plan.directory_of(member)) for member in done]
+    scores = [score(each, plan.directory_of(each), scores_of(plan.config_of(each).env)[0].metric) for each in done]
     write_scores(plan.directory / "scores.csv", scores)
     return scores
 
@@ -278,7 +278,7 @@ def save_scores(plan: Plan) -> list[Score]:
 def conclude(plan: Plan, states: Mapping[str, State], console: Console, stop: Stop) -> int:
     scores = save_scores(plan)
     if scores:
-        counted = "trackers" if STUDIES[plan.name].family == "maze" else "return"
+        counted = scores_of(plan.config.env)[0].label
         console.print(score_table(scores, counted))
     failures = {name: state.reason for name, state in states.items() if state.kind == "failed"}
     for name, reason in failures.items():

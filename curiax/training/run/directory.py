@@ -12,14 +12,16 @@ import csv
 import json
 import math
 import os
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from tensorboardX import SummaryWriter
 
-from curiax.config import Config, from_dict, to_dict
+from curiax.config import Config, from_dict, retired, to_dict
 from curiax.config.dotted import differences
 from curiax.envs import spec_of
 from curiax.errors import UserError, first_line
@@ -243,6 +245,12 @@ def last_quarter(rows: list[dict[str, float]]) -> list[dict[str, float]]:
     return [row for row in rows if row["update"] > 0.75 * rows[-1]["update"]]
 
 
+def nanmean(values: Iterable[float]) -> float:
+    """The mean of the numbers that are not NaN; NaN if there are none."""
+    known = [value for value in values if not math.isnan(value)]
+    return float(np.mean(known)) if known else math.nan
+
+
 def append_maps(path: Path, maps: dict[str, np.ndarray], num_rows: int) -> None:
     """Writes the maps of row `num_rows`, over whatever a kill left there before its row was written."""
     record = np.stack([maps[name] for name in MAPS]).astype("<f4").tobytes()
@@ -276,8 +284,18 @@ def columns(path: Path) -> list[str] | None:
 def read_config(directory: Path) -> Config:
     path = directory / "config.json"
     try:
-        return from_dict(json.loads(path.read_text()))
+        values = json.loads(path.read_text())
+        config = from_dict(values)
+        note_retired(tuple(retired(values)))
+        return config
     except FileNotFoundError:
         raise UserError(f"{directory}: no run here (no config.json)") from None
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise UserError(f"{path}: not a config of this version of curiax ({error})") from None
+
+
+@cache
+def note_retired(names: tuple[str, ...]) -> None:
+    """Says once which fields of older versions are dropped."""
+    if names:
+        print(f"curiax: fields of an older version are dropped: {', '.join(names)}", file=sys.stderr)
