@@ -56,8 +56,7 @@ def run_elsewhere(page):
     return any(re.search(rf"\b{page.name}\b", test) and "exec(" in test for test in tests)
 
 
-# README's blocks are parts of programs.
-python_pages = [page for page in PAGES[:-1] if blocks(page, "python") and not run_elsewhere(page)]
+python_pages = [page for page in PAGES if blocks(page, "python") and not run_elsewhere(page)]
 console_pages = [page for page in PAGES if list(commands(page))]
 
 

@@ -22,8 +22,8 @@ def test_a_noisy_environment_satisfies_the_contract():
 def test_random_pixels_around_the_still_maze_are_those_of_the_noisy_one():
     """Which shows them one step in four, half of them lit; the tests of the maze check it there."""
     around = conformance.rollout(add_noise(maze.make("baseline"), "random"), jax.random.key(0), 60, 64)
-    noise, pixels = np.asarray(around.step.info["noise"]), np.asarray(around.step.obs[..., 6])
-    assert not np.any(around.step.obs[..., 5])  # the maze's own
+    noise, pixels = np.asarray(around.step.info["noise"]), np.asarray(around.step.obs[..., -1])
+    assert not np.any(around.step.obs[..., maze.LAYERS.index("noise")])  # the maze's own
     assert abs(noise.mean() - maze.NOISE_PROBABILITY) < 0.04
     assert abs(pixels[noise].mean() - 0.5) < 0.02 and not pixels[~noise].any() and pixels.max() == 1
 
