@@ -123,30 +123,24 @@ CASES |= {f"scm {method}": (scm, (method,)) for method in ("byol-hindsight", "rn
 CASES |= {"patches": (patches, ()), "instrument": (instrument, ())}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", CASES)
-def test_short_runs_give_the_recorded_numbers(name):
+def differences(name):
+    """The metrics that are not as recorded: found and expected."""
     function, arguments = CASES[name]
     found, expected = function(*arguments), json.loads(PATH.read_text())[name]
-    different = {
+    return {
         key: (found.get(key), value)
         for key, value in expected.items()
         if key not in found or not np.isclose(found[key], value, rtol=2e-3, atol=1e-5)
     }
-    assert not different
 
 
-if __name__ == "__main__" and sys.argv[1:2] == ["compare"]:
-    for name, (function, arguments) in CASES.items():
-        if any(word in name for word in sys.argv[2:]) or len(sys.argv) == 2:
-            found, expected = function(*arguments), json.loads(PATH.read_text())[name]
-            bad = {
-                key: (found.get(key), value)
-                for key, value in expected.items()
-                if key not in found or not np.isclose(found[key], value, rtol=2e-3, atol=1e-5)
-            }
-            print(name, bad or "same", flush=True)
-elif __name__ == "__main__":
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CASES)
+def test_short_runs_give_the_recorded_numbers(name):
+    assert not differences(name)
+
+
+if __name__ == "__main__":
     recorded = {}
     for name, (function, arguments) in CASES.items():
         recorded[name] = function(*arguments)
