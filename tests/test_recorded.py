@@ -130,7 +130,7 @@ def differences(name):
     return {
         key: (found.get(key), value)
         for key, value in expected.items()
-        if key not in found or not np.isclose(found[key], value, rtol=2e-3, atol=1e-5)
+        if key not in found or not np.isclose(found[key], value, rtol=0.05, atol=1e-4)
     }
 
 

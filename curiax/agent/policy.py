@@ -1,4 +1,4 @@
-"""The agent: what it believes, how it acts, what it expects."""
+"""The agent: encoder, recurrent belief, policy and value heads."""
 
 from dataclasses import replace
 
@@ -14,24 +14,26 @@ from curiax.envs.spaces import is_image
 from curiax.types import Agent, EnvSpec
 
 ACTION_EMBEDDING = 32  # size of the embedding of an action
-FIRST_OUTPUT = 0.01  # scales the heads' last layers at the start: the first policy is nearly uniform
+FIRST_OUTPUT = 0.01  # factor of the heads' initial last layers: the first policy is nearly uniform
 
 
 def make_encoder(
     config: NetworkConfig, spec: EnvSpec, key: PRNGKeyArray, hidden: tuple[int, ...] = ()
 ) -> VectorEncoder | ImageEncoder:
-    """ω. `hidden` are layers behind the convolutions, or behind those of the config."""
+    """The encoder ω. `hidden` are further layers, after the convolutions or the config's layers."""
     shape, scale = spec.observation_shape, spec.observation_scale
     if is_image(shape):
         return ImageEncoder(shape, config.channels, hidden, config.embedding, key, scale, config.patch)
-    return VectorEncoder(shape, config.encoder_hidden + hidden, config.embedding, key, scale, config.encoder_gain)
+    layers = config.encoder_hidden + hidden
+    return VectorEncoder(shape, layers, config.embedding, key, scale, config.encoder_gain, config.encoder_bias)
 
 
 def make_features(
     config: NetworkConfig, spec: EnvSpec, key: PRNGKeyArray, hidden: tuple[int, ...] = ()
 ) -> VectorEncoder | ImageEncoder:
-    """The encoder of a method that has its own."""
-    return make_encoder(replace(config, encoder_hidden=config.feature_hidden, encoder_gain=1.0), spec, key, hidden)
+    """The encoder of a method that does not use the agent's."""
+    own = replace(config, encoder_hidden=config.feature_hidden, encoder_gain=1.0, encoder_bias=0.0)
+    return make_encoder(own, spec, key, hidden)
 
 
 def make_agent(config: NetworkConfig, spec: EnvSpec, key: PRNGKeyArray) -> Agent:
@@ -73,6 +75,6 @@ def believe(
     previous_action: Shaped[Array, "T1 B *action"],
     first: Bool[Array, "T1 B"],
 ) -> Float[Array, "T1 B d"]:
-    """The same over a whole trajectory, for learning."""
+    """b_t over a whole trajectory, for learning."""
     inputs = concatenate(agent.encoder(obs), embed_previous(agent, previous_action, first))
     return agent.core.unroll(belief, inputs, first)

@@ -21,6 +21,7 @@ PAPER = Config(
         feature_hidden=(512,),
         embedding=512,
         encoder_gain=1.0,
+        encoder_bias=0.0,
         encoder_speed=1.0,
         belief=256,
     ),
@@ -51,7 +52,7 @@ BASE = replace(
     learning_rate=1e-3,
     log_every=25,
     checkpoint_every=1000,
-    network=replace(LAPTOP.network, encoder_gain=1.0),
+    network=replace(LAPTOP.network, encoder_gain=1.0, encoder_bias=0.0),
     world=replace(LAPTOP.world, hidden=(128, 128), half_life=0, reconstruction_weight=5.0),
     vmpo=replace(LAPTOP.vmpo, target_period=10, epsilon_temperature=0.01),
 )

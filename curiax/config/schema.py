@@ -32,6 +32,8 @@ class NetworkConfig:
     """hidden layers of the encoders that methods other than BYOL have of their own"""
     encoder_gain: Positive = 6.0
     """factor of the initial weights of the last layer of ω, for vectors; above 1 suits sparse observations"""
+    encoder_bias: NotNegative = 5.0
+    """initial bias of the last layer of ω, for vectors: as large as of this many inputs that are always 1"""
     encoder_speed: NotNegative = 0.1
     """learning rate of ω relative to the others; a slow encoder keeps its bootstrapped targets still"""
     belief: Size = 128
@@ -134,7 +136,7 @@ class Config:
     """where the defaults come from"""
     reward: Literal["intrinsic", "mixed"] = "intrinsic"
     """curiosity alone, or added to the environment's own reward"""
-    env_steps: Annotated[int, Range(1)] = 4_500_000
+    env_steps: Annotated[int, Range(1)] = 3_500_000
     """environment steps in all"""
     batch_size: Annotated[int, Range(1, 2**20)] = 32
     """B: trajectories per update, and K of the contrastive loss"""

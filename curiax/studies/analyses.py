@@ -94,6 +94,7 @@ PRESET = analysis(
         "encoder-mlp": hindsight(network__encoder_hidden=(128,)),
         "encoder-full-speed": hindsight(network__encoder_speed=1.0),
         "encoder-gain-1": hindsight(network__encoder_gain=1.0),
+        "encoder-bias-0": hindsight(network__encoder_bias=0.0),
         "hidden-128": hindsight(world__hidden=(128, 128)),
         "no-layer-norm": hindsight(world__layer_norm=False),
         "separable-critic": {"curiosity": "byol+hindsight-separable"},

@@ -2,8 +2,6 @@
 
 from curiax.studies.base import Study
 
-DEMO_STEPS = 3_500_000  # environment steps of each of the demo's two runs
-
 MAZE = Study(
     about="the paper's maze figure: four kinds of noise, four methods, five seeds of BYOL and three of the others",
     family="maze",
@@ -19,5 +17,4 @@ DEMO = Study(
     settings=("on-demand",),
     methods=(("byol-hindsight", "byol-explore"),),
     seeds=(0,),
-    fields={"env_steps": DEMO_STEPS},
 )

@@ -31,7 +31,7 @@ def test_gymnasium_finds_nothing_wrong_with_it():
 def test_its_name_alone_makes_it_with_the_mazes_time_limit():
     env = gymnasium.make("curiax.gym:curiax/Maze-v0", setting="brownian")
     assert env.spec is not None and env.spec.max_episode_steps == maze.TIME_LIMIT
-    assert env.observation_space.shape == (5, 5, 7) and env.action_space.n == 5
+    assert env.observation_space.shape == (5, 5, 6) and env.action_space.n == 5
 
 
 def test_noise_on_demand_is_seen_and_told_when_the_agent_stays():

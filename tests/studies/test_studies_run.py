@@ -206,5 +206,5 @@ def test_a_method_whose_speed_could_not_be_measured_counts_as_the_slowest_of_the
     plan = make_plan("maze", LAPTOP, [0], ["on-demand/byol-*"], 1, tmp_path)
     assert {member.method for member in plan.members} == {"byol-explore", "byol-hindsight"}
     assert estimate(plan, {}).endswith("about … at the measured steps/s (none yet)")
-    line = estimate(plan, {"byol-explore": Speed(10_000, 0.0)})  # twice 4.5 M steps: 900 s
-    assert line.endswith("about 15 min at the measured steps/s (byol-explore 10,000, others as the slowest of these)")
+    line = estimate(plan, {"byol-explore": Speed(10_000, 0.0)})  # twice 3.5 M steps: 700 s
+    assert line.endswith("about 12 min at the measured steps/s (byol-explore 10,000, others as the slowest of these)")

@@ -1,6 +1,6 @@
-"""The maze as a Gymnasium environment, alone and as a vector of them: `curiax/Maze-v0`.
+"""The maze as a Gymnasium environment, single and vectorised: `curiax/Maze-v0`.
 
-A step is one compiled call, which costs about the same for one maze as for many. Chances are drawn for many steps at a
+A step is one compiled call, which costs about the same for one maze as for many. Noise is drawn for many steps at a
 time.
 """
 
@@ -20,8 +20,8 @@ from curiax.envs.base import Environment, Noise, Stream, stream_reset, stream_st
 from curiax.errors import UserError, unknown_name
 from curiax.types import TimeStep
 
-DRAWN = 512  # steps whose chances are drawn at a time
-CELL = 12  # pixels of a cell in a picture
+DRAWN = 512  # steps whose noise is drawn at a time
+CELL = 12  # pixels per cell in rendered images
 FLOOR, WALL, DOORWAY, BLOCK, COIN, AGENT, NOISE = np.array(
     [[238, 238, 232], [72, 76, 86], [216, 216, 206], [196, 98, 45], [230, 180, 30], [38, 98, 178], [160, 60, 150]],
     np.uint8,
@@ -31,11 +31,11 @@ FLOOR, WALL, DOORWAY, BLOCK, COIN, AGENT, NOISE = np.array(
 class Programs(NamedTuple):
     """Compiled functions of B mazes in one setting."""
 
-    draw: Any  # key, steps, B -> chances
-    begin: Any  # chances -> stream
-    begin_some: Any  # stream, chances, which -> stream
-    next_step: Any  # stream, action, chances -> stream, step: one that has ended is reset instead
-    same_step: Any  # the same, and what ends is reset at once
+    draw: Any  # key, steps, B -> noise
+    begin: Any  # noise -> stream
+    begin_some: Any  # stream, noise, which -> stream
+    next_step: Any  # stream, action, noise -> stream, step; ended mazes are reset instead
+    same_step: Any  # the same, but mazes are reset in the step in which they end
 
 
 @functools.cache
@@ -58,7 +58,7 @@ def draw(env: Environment, key: Array, num_steps: int, num_envs: int) -> Noise:
 
 
 def begin(env: Environment, noise: Noise) -> Stream:
-    """Whole episodes, all of the same limit."""
+    """B new episodes, all with the full time limit."""
     num_envs = len(jax.tree.leaves(noise)[0])
     limit = jnp.full(num_envs, env.spec.time_limit, jnp.int32)
     return stream_reset(env, noise, num_envs)._replace(limit=limit)
@@ -69,13 +69,13 @@ def begin_some(env: Environment, stream: Stream, noise: Noise, which: Bool[Array
 
 
 def same_step(env: Environment, stream: Stream, action: Int[Array, " B"], noise: Noise) -> tuple[Stream, TimeStep]:
-    """A reset takes chances that a step leaves alone: where the coins lie."""
+    """A step, and a reset of the mazes that end. Both can use the same noise: only a reset uses that of the coins."""
     stream, step = stream_step(env, stream, action, noise)
     return begin_some(env, stream, noise, stream.last), step
 
 
 class Mazes:
-    """B streams of mazes and their chances, with numpy arrays in and out."""
+    """B streams of mazes with their noise; numpy arrays in and out."""
 
     def __init__(self, num_envs: int, setting: str, coin_reward: float, max_episode_steps: int):
         self.programs = programs(setting, float(coin_reward), int(max_episode_steps))
@@ -87,7 +87,7 @@ class Mazes:
         self._chances, self._used = None, DRAWN
 
     def chance(self) -> Noise:
-        """Of the next step."""
+        """The noise of the next step."""
         if self._used == DRAWN:
             self._key, key = jax.random.split(self._key)
             self._chances, self._used = jax.device_get(self.programs.draw(key, DRAWN, self._num_envs)), 0
@@ -106,11 +106,11 @@ class Mazes:
         return jax.device_get(timestep)
 
     @property
-    def obs(self) -> UInt8[np.ndarray, "B 5 5 7"]:
+    def obs(self) -> UInt8[np.ndarray, "B 5 5 6"]:
         return np.array(self.stream.obs)
 
     def picture(self, which: int) -> UInt8[np.ndarray, "h w 3"]:
-        """The whole map, what is on it, and the noise that is seen."""
+        """An image of the whole map, with the noise in the agent's view."""
         layout = maze.parse(maze.MAP)
         state, obs = jax.tree.map(lambda x: np.asarray(x[which]), (self.stream.state, self.stream.obs))
         image = np.where(layout.wall[..., None], WALL, FLOOR)
@@ -132,7 +132,7 @@ def observation_space() -> gymnasium.spaces.Box:
 class MazeEnv(gymnasium.Env):
     """One maze. `gymnasium.make` adds the time limit. Info: noise, cell, trackers."""
 
-    metadata = {"render_modes": ["rgb_array"], "render_fps": 10}  # noqa: RUF012 — Gymnasium's way
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 10}  # noqa: RUF012 — as Gymnasium declares it
 
     def __init__(self, setting: str = "on-demand", coin_reward: float = 0.0, render_mode: str | None = None):
         self.observation_space, self.action_space = observation_space(), gymnasium.spaces.Discrete(len(maze.ACTIONS))
@@ -157,14 +157,14 @@ class MazeEnv(gymnasium.Env):
 
 
 def vector_info(step: TimeStep, there: Bool[np.ndarray, " B"]) -> dict[str, np.ndarray]:
-    """By Gymnasium's rule: an array of values, and under the name with _ which environments have one."""
+    """Info in Gymnasium's vector format: arrays of values, and under `_name` the mask of environments that have one."""
     info = {"noise": step.info["noise"], "cell": step.info["cell"], "trackers": step.episode["trackers"]}
     info = {name: np.where(there, value, np.zeros_like(value)) for name, value in info.items()}
     return info | {f"_{name}": there for name in info}
 
 
 class MazeVectorEnv(VectorEnv):
-    """B mazes at once, in any of Gymnasium's modes of resetting. Info as of one, as arrays."""
+    """B mazes at once, in any of Gymnasium's autoreset modes. Info as in `MazeEnv`, as arrays."""
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 10, "autoreset_mode": AutoresetMode.NEXT_STEP}  # noqa: RUF012
 
@@ -200,7 +200,7 @@ class MazeVectorEnv(VectorEnv):
         if mode == AutoresetMode.DISABLED and np.any(self._mazes.stream.last):
             raise ValueError("an episode has ended: reset it, with options={'reset_mask': ...}")
         step = self._mazes.step(actions, mode == AutoresetMode.SAME_STEP)
-        info = vector_info(step, ~np.asarray(self._mazes.stream.first))  # a reset has none
+        info = vector_info(step, ~np.asarray(self._mazes.stream.first))  # a reset has no info
         terminated, truncated = np.asarray(step.terminated), np.asarray(step.truncated)
         ended = terminated | truncated
         if mode == AutoresetMode.SAME_STEP and ended.any():

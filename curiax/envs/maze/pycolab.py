@@ -102,7 +102,7 @@ class PycolabMaze:
         """The whole map as characters."""
         return self._observation.board
 
-    def reset(self, noise: maze.Noise) -> UInt8[np.ndarray, "5 5 7"]:
+    def reset(self, noise: maze.Noise) -> UInt8[np.ndarray, "5 5 6"]:
         """Pycolab has one engine per episode."""
         self._engine = self._build(noise)
         self._eye.set_engine(self._engine)
@@ -113,7 +113,7 @@ class PycolabMaze:
         self._observation, reward, _ = self._engine.play((action, noise))
         show = {"never": False, "random": bool(noise.show), "on-demand": action == 0}[self._setting.pixels]
         obs = self._view(np.asarray(noise.pixels) & show)
-        moving_in_view = self._setting.blocks == "brownian" and bool(obs[:, :, 3:5].any())
+        moving_in_view = self._setting.blocks == "brownian" and bool(obs[:, :, 2:4].any())
         row, column = self._engine.things[AGENT].position
         trackers = np.array(self._engine.the_plot["trackers"], np.float32)
         return Step(
@@ -141,10 +141,8 @@ class PycolabMaze:
         engine.add_prefilled_drape(COIN, prefill, Coins, self._coin_reward)
         return engine
 
-    def _view(self, pixels: np.ndarray) -> UInt8[np.ndarray, "5 5 7"]:
+    def _view(self, pixels: np.ndarray) -> UInt8[np.ndarray, "5 5 6"]:
         """What the agent sees: the engine's layers around it, and the noise."""
         seen = self._eye.crop(self._observation).layers
         v1, v2, h1, h2 = (seen[character] for character in BLOCKS)
-        things = [seen[AGENT], v1 | v2, h1 | h2, seen[COIN]]
-        floor = seen[FLOOR] & ~np.any(things, axis=0)  # where nothing stands
-        return np.stack([seen[WALL], floor, *things, pixels], axis=-1).astype(np.uint8)
+        return np.stack([seen[WALL], seen[AGENT], v1 | v2, h1 | h2, seen[COIN], pixels], axis=-1).astype(np.uint8)

@@ -39,7 +39,7 @@ MAP = """
 """
 
 VIEW = 5  # the agent sees VIEW × VIEW cells, itself in the middle
-LAYERS = ("wall", "floor", "agent", "vertical block", "horizontal block", "coin", "noise")
+LAYERS = ("wall", "agent", "vertical block", "horizontal block", "coin", "noise")
 ACTIONS = ("stay", "up", "down", "left", "right")
 MOVES = np.array([[0, 0], [-1, 0], [1, 0], [0, -1], [0, 1]], np.int32)
 DOORWAYS = "vwhg"  # of blocks V1, V2, H1, H2, in the order in which the agent meets them
@@ -129,7 +129,7 @@ def block_moves(word: UInt32[Array, ""]) -> Int[Array, " 4"]:
 
 def observe(
     layout: Layout, state: MazeState, pixels: Bool[Array, "5 5"]
-) -> tuple[UInt8[Array, "5 5 7"], Bool[Array, ""]]:
+) -> tuple[UInt8[Array, "5 5 6"], Bool[Array, ""]]:
     """The 5×5 view, one layer per kind of thing, and whether a block is in it."""
     reach = VIEW // 2
     walls = jnp.asarray(np.pad(layout.wall, reach, constant_values=True))
@@ -147,12 +147,11 @@ def observe(
     vertical, horizontal = seen(blocks[:2], always), seen(blocks[2:], always)
     agent = jnp.zeros((VIEW, VIEW), bool).at[reach, reach].set(True)
     coin = seen(state.coins, state.coins_left)
-    floor = ~(wall | agent | vertical | horizontal | coin)  # each cell shows one thing, so all views have the same norm
-    layers = jnp.stack([wall, floor, agent, vertical, horizontal, coin, pixels], axis=-1)
+    layers = jnp.stack([wall, agent, vertical, horizontal, coin, pixels], axis=-1)
     return layers.astype(jnp.uint8), jnp.any(vertical | horizontal)
 
 
-def reset(layout: Layout, noise: Noise) -> tuple[MazeState, UInt8[Array, "5 5 7"]]:
+def reset(layout: Layout, noise: Noise) -> tuple[MazeState, UInt8[Array, "5 5 6"]]:
     state = MazeState(
         position=jnp.asarray(layout.start),
         blocks=jnp.full(4, layout.doorways.shape[1] // 2, jnp.int32),

@@ -51,7 +51,7 @@ CONFIG = dataclasses.replace(
 # What the study reads of a config; environment, method and seed are its own.
 READ = (
     *("batch_size", "unroll", "learning_rate", "network.encoder_hidden", "network.embedding", "network.feature_hidden"),
-    *("network.encoder_gain", "network.encoder_speed", "network.belief", "world.*"),
+    *("network.encoder_gain", "network.encoder_bias", "network.encoder_speed", "network.belief", "world.*"),
 )
 # Who walks the world: it believes nothing, and its policy is uniformly random.
 IDLE = NetworkConfig(embedding=1, belief=1)
