@@ -25,7 +25,6 @@ from curiax.training.rollout import rollout
 
 METHODS = ("byol-hindsight", "byol-explore", "icm+hindsight", "icm", "rnd")
 NUM_STEPS, BATCH_SIZE = 128, 32
-BAR = 1.3
 
 
 def measure(method: str, repeats: int) -> dict[str, float]:
@@ -77,10 +76,10 @@ def main() -> None:
         row = results[method] = measure(method, arguments.repeats)
         print(f"{method:16} {row['train_ms']:9.1f} ms {row['drop_in_ms']:9.1f} ms {row['ratio']:8.2f}", flush=True)
     worst = max(row["ratio"] for row in results.values())
-    print(f"worst ratio {worst:.2f}, bar {BAR}: {'met' if worst <= BAR else 'missed'}")
+    print(f"worst ratio {worst:.2f}")
     if arguments.json:
         command = f"python benchmarks/dropin.py --json {arguments.json}"
-        content = {"command": command, "transitions": NUM_STEPS * BATCH_SIZE, "bar": BAR, "methods": results}
+        content = {"command": command, "transitions": NUM_STEPS * BATCH_SIZE, "methods": results}
         arguments.json.write_text(json.dumps(content, indent=2) + "\n")
 
 

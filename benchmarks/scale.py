@@ -23,7 +23,6 @@ from jobs import job, wait_for_rows
 from curiax.training.run.directory import read_metrics
 
 PATIENCE = 900.0  # seconds
-BAR = 1.6  # of two processes over one
 
 
 def measure(num_processes: int, batch: int, cores: list[int], seconds: float, extra: list[str]) -> float:
@@ -86,7 +85,7 @@ def main() -> None:
             writer.writerows(rows)
     if 2 in speeds and len(cores) > 1:
         gain = statistics.median(speeds[2]) / statistics.median(speeds[1])
-        print(f"two processes on two cores: {gain:.2f} × one on one (bar: {BAR})")
+        print(f"two processes on two cores: {gain:.2f} × one on one")
 
 
 if __name__ == "__main__":

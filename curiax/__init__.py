@@ -1,20 +1,26 @@
-"""Curiosity that can tell noise from novelty. `Curiosity` is the drop-in for a loop of your own: docs/dropin.md."""
+"""Curiosity that can tell noise from novelty. `Curiosity` gives rewards to any training loop: docs/dropin.md."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
-
-from curiax.envs.spaces import Box, Discrete, MultiDiscrete
-from curiax.errors import UserError
 
 if TYPE_CHECKING:
     from curiax.dropin import Curiosity
+    from curiax.envs.spaces import Box, Discrete, MultiDiscrete
+    from curiax.errors import UserError
 
 __all__ = ["Box", "Curiosity", "Discrete", "MultiDiscrete", "UserError"]
 
+PLACES = {
+    "Box": "envs.spaces",
+    "Curiosity": "dropin",
+    "Discrete": "envs.spaces",
+    "MultiDiscrete": "envs.spaces",
+    "UserError": "errors",
+}
+
 
 def __getattr__(name: str) -> Any:
-    """`Curiosity` on demand: it needs JAX, for which `curiax list` need not wait."""
-    if name == "Curiosity":
-        from curiax.dropin import Curiosity
-
-        return Curiosity
-    raise AttributeError(f"module 'curiax' has no attribute {name!r}")
+    """Imports a public name on first use: most of them import JAX, which `curiax --help` need not wait for."""
+    if name not in PLACES:
+        raise AttributeError(f"module 'curiax' has no attribute {name!r}")
+    return getattr(import_module(f"curiax.{PLACES[name]}"), name)

@@ -1,7 +1,7 @@
-"""Curiosity for any loop: numpy in, numpy rewards out. The one class of the library with a state of its own.
+"""Curiosity for any training loop: numpy arrays in, numpy rewards out.
 
-Below it are pure functions of a state. Transitions are pairs (o_t, o_{t+1}), so that an episode may end at any step;
-beliefs run over o_t alone and are zeroed where an episode begins.
+`Curiosity` holds the state; the functions below it are pure. Transitions are pairs (o_t, o_{t+1}), so an episode may
+end at any step. Beliefs are computed from o_t alone and zeroed where an episode begins.
 """
 
 import functools
@@ -30,6 +30,7 @@ from curiax.curiosity.reward import Moments, mean_and_scale, moments_init, momen
 from curiax.curiosity.world_model import WorldModel, WorldState, make_optimizer, make_world_model
 from curiax.envs.spaces import Actions, Observations, Segment, check_segment, read_action_space, read_observation_space
 from curiax.errors import UserError, unknown_name
+from curiax.training.run.checkpoints import from_arrays, to_arrays
 from curiax.types import Agent, EnvSpec, Experience
 
 FORMAT = 3  # of saved files
@@ -37,7 +38,7 @@ READ = ("learning_rate", "network.*", "world.*", "bonus.decay", "bonus.prioritis
 
 
 class Setup(NamedTuple):
-    """What never changes, and what the programs are compiled for."""
+    """What never changes: the static argument of the compiled functions."""
 
     config: Config
     observations: Observations
@@ -51,7 +52,7 @@ class Setup(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """Where the beliefs of B trajectories stand between two segments."""
+    """Recurrent state of B trajectories between two segments."""
 
     belief: Float[Array, "B D"]
     previous_action: Shaped[Array, "B *action"]
@@ -59,15 +60,15 @@ class Memory(NamedTuple):
 
 
 class DropInState(NamedTuple):
-    """All that is learned, counted or random."""
+    """Everything else that `update` changes."""
 
     world: WorldState
-    moments: Moments  # of the errors, by which rewards are normalised
+    moments: Moments  # of the errors; they normalise the rewards
     key: PRNGKeyArray
 
 
 class Curiosity:
-    """A curiosity method beside a loop of your own: see docs/dropin.md.
+    """A curiosity method for a training loop of your own: see docs/dropin.md.
 
     `reward` and `update` take the same arrays, T steps of B trajectories: obs and next_obs [T, B, ...], actions
     [T, B, ...], terminated and truncated [T, B]. next_obs[t] is what followed obs[t], *before* any reset.
@@ -91,10 +92,10 @@ class Curiosity:
     ):
         """name: a method of `curiax list methods`. Spaces: Gymnasium's, or those of `curiax`.
 
-        normalise: divide by the errors' standard deviation. prioritise: pay only what exceeds their mean.
-        observation_scale: what divides observations; by default the largest bound of integers, 1 for floats.
-        preset, options: sizes and weights of the networks, options by the names of the command line:
-        {"world.latent": 64}.
+        normalise: divide errors by their running standard deviation.
+        prioritise: subtract the running mean of the errors and clip at zero.
+        observation_scale: divides observations; by default the largest bound of integers, 1 for floats.
+        preset: default sizes and weights. options: overrides, named as on the command line: {"world.latent": 64}.
         """
         config = base_config(preset)
         top = {"curiosity": name, "seed": seed, "bonus.prioritise": prioritise}
@@ -114,12 +115,12 @@ class Curiosity:
         self._memory: Memory | None = None
 
     def reward(self, obs: Any, actions: Any, next_obs: Any, terminated: Any, truncated: Any) -> np.ndarray:
-        """Intrinsic rewards [T, B]. Changes nothing: the same call gives the same rewards until the next `update`."""
+        """Returns intrinsic rewards [T, B]. Changes nothing: until the next `update`, the same call gives the same."""
         segment, memory = self._check(obs, actions, next_obs, terminated, truncated)
         return np.array(reward(self._setup, self._state, memory, segment))
 
     def update(self, obs: Any, actions: Any, next_obs: Any, terminated: Any, truncated: Any) -> dict[str, float]:
-        """One step of learning; the reward statistics and beliefs move on past this segment. Returns metrics."""
+        """Takes one gradient step, updates reward statistics and beliefs, and returns metrics."""
         segment, memory = self._check(obs, actions, next_obs, terminated, truncated)
         state, memory, metrics = update(self._setup, self._state, memory, segment)
         metrics = {name: float(value) for name, value in jax.device_get(metrics).items()}
@@ -130,7 +131,7 @@ class Curiosity:
         return metrics
 
     def reset(self) -> None:
-        """The next segment begins new episodes, and continues none. What is learned stays."""
+        """Clears the beliefs: the next segment starts new episodes. Parameters and statistics stay."""
         self._memory = None
 
     @property
@@ -143,23 +144,23 @@ class Curiosity:
 
     @property
     def has_beliefs(self) -> bool:
-        """Must segments follow one another?"""
+        """Whether the method has recurrent beliefs, so that segments must be consecutive."""
         return curiosities.make(self._setup.config, self._setup.spec).trains_beliefs
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """All of it in one file: rewards and updates after `load` are the same to the last bit."""
+        """Writes everything to one file. After `load`, rewards and updates are bit-identical."""
         path = Path(path)
         temporary = path.with_name(path.name + ".part")
         temporary.write_bytes(self.__getstate__())
         os.replace(temporary, path)
 
     def __getstate__(self) -> bytes:
-        """The file that `save` writes: with it, a curiosity can be pickled."""
+        """The content of the file that `save` writes; it also makes the object picklable."""
         header = {"format": FORMAT, "config": to_dict(self._setup.config), "normalise": self._setup.normalise}
         header |= {"observations": self._setup.observations, "actions": self._setup.actions}
         arrays: dict[str, Any] = {"header": np.frombuffer(json.dumps(header).encode(), np.uint8)}
-        arrays |= to_arrays("state", self._state._replace(key=jax.random.key_data(self._state.key)))
-        arrays |= {} if self._memory is None else to_arrays("memory", self._memory)
+        arrays |= to_arrays(self._state, "state")
+        arrays |= {} if self._memory is None else to_arrays(self._memory, "memory")
         file = io.BytesIO()
         np.savez(file, **arrays)
         return file.getvalue()
@@ -171,6 +172,7 @@ class Curiosity:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Curiosity":
+        """Reads a file that `save` wrote."""
         try:
             with open(path, "rb") as file, np.load(file, allow_pickle=False) as stored:
                 arrays = dict(stored)
@@ -189,11 +191,9 @@ class Curiosity:
         observations, actions = tuples(header["observations"]), tuples(header["actions"])
         config = from_dict(header["config"])
         new._setup = Setup(config, Observations(*observations), Actions(*actions), header["normalise"])
-        like = initial_state(new._setup)
-        state = from_arrays("state", arrays, like._replace(key=jax.random.key_data(like.key)))
-        new._state = state._replace(key=jax.random.wrap_key_data(state.key))
+        new._state = from_arrays(arrays, initial_state(new._setup), "state")
         batch_size = len(arrays.get("memory.first", ()))
-        new._memory = from_arrays("memory", arrays, fresh_memory(new._setup, batch_size)) if batch_size else None
+        new._memory = from_arrays(arrays, fresh_memory(new._setup, batch_size), "memory") if batch_size else None
         return new
 
     def _check(self, *arrays: Any) -> tuple[Segment, Memory]:
@@ -215,7 +215,7 @@ def base_config(preset: str | Config) -> Config:
 
 
 def check_config(config: Config) -> Config:
-    """T and B are the caller's: what the config says of them does not count."""
+    """The config, validated. T and B come from the caller's arrays, so those of the config are replaced."""
     try:
         curiosities.resolve(config.curiosity)
         return validate(replace(config, batch_size=2, unroll=max(2, config.world.horizon)))
@@ -235,7 +235,7 @@ def initial_state(setup: Setup) -> DropInState:
 
 
 def fresh_memory(setup: Setup, batch_size: int) -> Memory:
-    """Every trajectory begins an episode."""
+    """The memory of B trajectories that all begin an episode."""
     vector = () if setup.actions.parts is None else (setup.actions.width,)
     return Memory(
         belief=jnp.zeros((batch_size, setup.config.network.belief)),
@@ -246,7 +246,7 @@ def fresh_memory(setup: Setup, batch_size: int) -> Memory:
 
 @functools.partial(jax.jit, static_argnums=0)
 def reward(setup: Setup, state: DropInState, memory: Memory, segment: Segment) -> Float[Array, "T B"]:
-    """What the next update would pay this segment: by statistics that include it, and with that update's randomness."""
+    """Intrinsic rewards of a segment. Statistics include the segment, and the key is the next update's."""
     key_learn = jax.random.split(state.key)[1]
     output = model_of(setup).score(state.world, lambda agent: experience_of(agent, memory, segment), key_learn)
     mean, scale = mean_and_scale(moments_after(setup, state.moments, output.error), setup.config.bonus.decay)
@@ -258,7 +258,7 @@ def reward(setup: Setup, state: DropInState, memory: Memory, segment: Segment) -
 def update(
     setup: Setup, state: DropInState, memory: Memory, segment: Segment
 ) -> tuple[DropInState, Memory, dict[str, Array]]:
-    """One step of the world model; statistics and beliefs move on past the segment."""
+    """State, memory and metrics after one gradient step on a segment."""
     key, key_learn = jax.random.split(state.key)
     world, learned = model_of(setup).step(state.world, lambda agent: experience_of(agent, memory, segment), key_learn)
     error, belief = learned.output.error, learned.experience.belief
@@ -270,7 +270,7 @@ def update(
 
 
 def experience_of(agent: Agent, memory: Memory, segment: Segment) -> Experience:
-    """A segment with the beliefs of this agent."""
+    """The segment as `Experience`, with this agent's beliefs."""
     before = (memory.first, memory.belief, memory.previous_action)
     return from_pairs(agent, segment.obs, segment.action, segment.next_obs, segment.ended, *before)
 
@@ -279,21 +279,6 @@ def moments_after(setup: Setup, moments: Moments, error: Float[Array, "T B"]) ->
     return moments_update(moments, error, jnp.ones(error.shape, bool), setup.config.bonus.decay)
 
 
-def to_arrays(prefix: str, tree: Any) -> dict[str, np.ndarray]:
-    leaves = jax.tree_util.tree_flatten_with_path(tree)[0]
-    return {prefix + jax.tree_util.keystr(path): np.asarray(leaf) for path, leaf in leaves}
-
-
-def from_arrays(prefix: str, arrays: dict[str, np.ndarray], like: Any) -> Any:
-    """The inverse of `to_arrays`, given a tree of the same shapes."""
-    leaves, structure = jax.tree_util.tree_flatten_with_path(like)
-    loaded = [arrays[prefix + jax.tree_util.keystr(path)] for path, _ in leaves]
-    for (path, leaf), array in zip(leaves, loaded, strict=True):
-        if array.shape != leaf.shape or array.dtype != leaf.dtype:
-            raise ValueError(f"{jax.tree_util.keystr(path)} has another shape")
-    return jax.tree_util.tree_unflatten(structure, [jnp.asarray(array) for array in loaded])
-
-
 def tuples(values: Any) -> Any:
-    """Lists made tuples again, after a trip through JSON."""
+    """Nested lists as tuples: JSON has no tuples."""
     return tuple(tuples(value) for value in values) if isinstance(values, list) else values

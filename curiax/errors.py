@@ -1,15 +1,15 @@
-"""What can go wrong that is said in one line."""
+"""Errors that are reported in one line."""
 
 import difflib
 from collections.abc import Iterable
 
 
 class UserError(Exception):
-    """A mistake of the user's: one line, exit code 2."""
+    """A user's mistake: reported in one line without a traceback, exit code 2."""
 
 
 class EnvironmentFailed(UserError):
-    """An environment on the host raised; what was learned before is good."""
+    """A host environment raised an exception; the training state before it is intact."""
 
 
 def first_line(error: BaseException) -> str:
@@ -18,7 +18,7 @@ def first_line(error: BaseException) -> str:
 
 
 def unknown_name(what: str, name: str, known: Iterable[str], listed: Iterable[str] | None = None) -> str:
-    """A message that lists the right names and the nearest match. `listed` replaces a list too long for a line."""
+    """An error message with the nearest match and the known names; `listed` replaces these if they are too many."""
     known = list(known)
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
     meant = f" Did you mean {near[0]}?" if near else ""

@@ -1,7 +1,7 @@
 """Curiosity for PPO and A2C of Stable-Baselines3, and RecurrentPPO of sb3-contrib. Needs the extra `gym`.
 
-These compute returns and advantages before a callback can see the rollout. So the bonus is put into its rewards at the
-rollout's end, and both are computed again.
+These algorithms compute returns and advantages before a callback sees the rollout. So the callback adds the bonus to
+the rewards in the buffer and computes both again.
 """
 
 from typing import Any, NamedTuple
@@ -22,17 +22,17 @@ try:
     from stable_baselines3.common.preprocessing import is_image_space, is_image_space_channels_first
     from stable_baselines3.common.utils import obs_as_tensor
 except ImportError as error:
-    raise UserError("this needs Stable-Baselines3, which is not here: pip install 'curiax[gym]'") from error
+    raise UserError("Stable-Baselines3 is not installed: pip install 'curiax[gym]'") from error
 
-COLUMNS = 16  # trajectories side by side, where a rollout of fewer environments can be folded
+COLUMNS = 16  # trajectories wanted; rollouts of fewer environments are folded
 MIN_STEPS = 4  # of a folded trajectory
-MIN_BELIEF_STEPS = 16  # the same where beliefs run over it, which begin anew with every piece
+MIN_BELIEF_STEPS = 16  # the same for methods with beliefs, which restart in every piece
 
 
 class CuriosityCallback(BaseCallback):
     """Adds curiosity to `model.learn(..., callback=...)`: see docs/sb3.md.
 
-    What is learned is `model.curiosity`, and is saved and loaded with the model.
+    The curiosity is `model.curiosity`, and is saved and loaded with the model.
     """
 
     model: OnPolicyAlgorithm
@@ -47,10 +47,12 @@ class CuriosityCallback(BaseCallback):
         verbose: int = 0,
         **settings: Any,
     ):
-        """coefficient: of the bonus, whose standard deviation is about 1. reward: "mixed", the bonus beside the
-        environment's reward, or "intrinsic", in its place. transitions: a rollout of more is learned from in several
-        steps, each of so many at least. settings: those of curiax.Curiosity, seed, learning_rate and options among
-        them.
+        """method: one of `curiax list methods`.
+
+        coefficient: weight of the bonus, whose standard deviation is about 1.
+        reward: "mixed" adds the bonus to the environment's reward, "intrinsic" replaces it.
+        transitions: long rollouts are split into gradient steps of at least this many transitions.
+        settings: arguments of curiax.Curiosity, such as seed, learning_rate and options.
         """
         super().__init__(verbose)
         if reward not in ("mixed", "intrinsic"):
@@ -79,7 +81,7 @@ class CuriosityCallback(BaseCallback):
         num_columns = layout(shape, self._transitions, known.has_beliefs)[1] * shape[1]
         if num_columns < 2 and uses_hindsight(known.name):
             raise UserError(f"{known.name}: got 1 environment, expected at least 2: it contrasts trajectories")
-        self.model.curiosity = known  # pyright: ignore[reportAttributeAccessIssue] — what SB3 finds there, it saves
+        self.model.curiosity = known  # pyright: ignore[reportAttributeAccessIssue] — SB3 saves attributes of the model
 
     def _on_training_start(self) -> None:
         if np.all(self.model._last_episode_starts):
@@ -89,7 +91,7 @@ class CuriosityCallback(BaseCallback):
         self._endings, self._extrinsic, self._dwell = [], [], []
 
     def _on_step(self) -> bool:
-        """Notes what the buffer will not hold: final observations, rewards before a time limit's value is added."""
+        """Records what the buffer lacks: final observations, and rewards without the value SB3 adds at time limits."""
         step, infos = self.model.rollout_buffer.pos, self.locals["infos"]
         for i in np.flatnonzero(self.locals["dones"]):
             self._endings.append(Ending(step, int(i), infos[i]["terminal_observation"]))
@@ -119,15 +121,15 @@ class CuriosityCallback(BaseCallback):
 
 
 class Ending(NamedTuple):
-    """An episode's."""
+    """Where an episode ended, and its final observation."""
 
     step: int
     env: int
-    obs: Any  # the final one
+    obs: Any
 
 
 class Rollout(NamedTuple):
-    """What `Curiosity` is given."""
+    """The arrays that `Curiosity` takes."""
 
     obs: Shaped[np.ndarray, "T B *obs"]
     actions: Shaped[np.ndarray, "T B *action"]
@@ -136,9 +138,9 @@ class Rollout(NamedTuple):
 
 
 def read(buffer: Any, new_obs: np.ndarray, dones: np.ndarray, endings: list[Ending]) -> Rollout:
-    """A full rollout buffer, and the observations and flags after its last step.
+    """The rollout in a full buffer; `new_obs` and `dones` are those after its last step.
 
-    What follows a step stands at the next one, but where an episode ends: there, the next one is of another.
+    next_obs[t] is obs[t + 1], except where an episode ends: there obs[t + 1] belongs to the next episode.
     """
     next_obs = np.concatenate([buffer.observations[1:], new_obs[None]])
     for step, env, obs in endings:
@@ -150,13 +152,13 @@ def read(buffer: Any, new_obs: np.ndarray, dones: np.ndarray, endings: list[Endi
 def pay_and_learn(
     curiosity: Curiosity, rollout: Rollout, transitions: int
 ) -> tuple[Float[np.ndarray, "T B"], dict[str, float]]:
-    """Segment by segment: paid first, then learned from."""
+    """The bonus [T, B] and mean metrics. Each segment is rewarded first, then learned from."""
     shape = rollout.ended.shape
     num_segments, num_folds = layout(shape, transitions, curiosity.has_beliefs)
     paid, learned = [], []
     for part in np.split(np.arange(shape[0]), num_segments):
         if num_folds > 1:
-            curiosity.reset()  # a piece does not go on from the piece in the same column before it
+            curiosity.reset()  # columns of successive segments are not consecutive
         obs, actions, next_obs, ended = (fold(x[part], num_folds) for x in rollout)
         arrays = (obs, actions, next_obs, ended, np.zeros_like(ended))  # how an episode ends does not matter here
         paid.append(unfold(curiosity.reward(*arrays), num_folds))
@@ -165,9 +167,9 @@ def pay_and_learn(
 
 
 def layout(shape: tuple[int, int], transitions: int, beliefs: bool) -> tuple[int, int]:
-    """Into how many segments to cut T steps of B environments, and how often to fold each.
+    """Number of segments for T steps of B environments, and number of folds of each segment.
 
-    Pieces of one trajectory are then contrasted with each other as if they were several.
+    Folding cuts a trajectory into pieces, which hindsight contrasts as separate trajectories.
     """
     num_steps, num_envs = shape
     cuts = [n for n in divisors(num_steps) if num_steps // n * num_envs >= transitions]
@@ -182,18 +184,19 @@ def divisors(number: int) -> list[int]:
 
 
 def fold(x: Shaped[np.ndarray, "T B *any"], num_folds: int) -> np.ndarray:
-    """[T, B] → [T/n, n·B]: the later pieces of each trajectory beside the earlier ones."""
+    """[T, B] → [T/n, n·B]: each trajectory is cut into n pieces, which become columns."""
     pieces = x.reshape(num_folds, -1, *x.shape[1:]).swapaxes(0, 1)
     return pieces.reshape(pieces.shape[0], -1, *x.shape[2:])
 
 
 def unfold(x: Shaped[np.ndarray, "T B"], num_folds: int) -> np.ndarray:
+    """The inverse of `fold`."""
     pieces = x.reshape(x.shape[0], num_folds, -1).swapaxes(0, 1)
     return pieces.reshape(-1, pieces.shape[2])
 
 
 def last_values(model: Any) -> torch.Tensor:
-    """V of the observations after the rollout, as the algorithm itself has just computed it."""
+    """Values of the observations after the rollout, as the algorithm itself computes them."""
     with torch.no_grad():
         obs = obs_as_tensor(model._last_obs, model.device)
         states = getattr(model, "_last_lstm_states", None)
@@ -204,7 +207,7 @@ def last_values(model: Any) -> torch.Tensor:
 
 
 def channels_first(model: Any) -> bool:
-    """SB3 turns images round for PyTorch."""
+    """Whether SB3 has transposed images to [C, H, W] for PyTorch."""
     space = model.observation_space
     return is_image_space(space) and is_image_space_channels_first(space)
 

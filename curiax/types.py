@@ -1,10 +1,11 @@
-"""Every pytree that crosses a file.
+"""Types that are shared between packages.
 
 Data are ``[T, B, ...]``: time, then trajectories of the batch. A rollout is a *stream*: the final observation of an
 episode is a time step of its own, followed by the first observation of the next episode. The step in between is not a
 transition; ``Trajectory.valid`` is false there, and nothing may learn from it.
 """
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -19,12 +20,39 @@ class Score(NamedTuple):
 
     metric: str  # its column in metrics.csv
     title: str  # on the axis of a figure
-    label: str  # in a line of progress
-    bounds: tuple[float, float] | None = None  # None: from zero to the largest
-    accumulates: bool = False  # over the whole run: its newest value counts, not its mean
+    label: str  # in a progress line
+    bounds: tuple[float, float] = (-math.inf, math.inf)  # its possible values
+    accumulates: bool = False  # over the whole run: the newest value counts, not the mean
+    digits: int = 0  # after the point, in a sentence
+    more: str = "scores more"  # in "A scores more than B"
+    fewer: str = "scores less"
+    parts: tuple[tuple[str, str], ...] = ()  # metric and title of each: the share of episodes that reached it
 
 
-RETURN = Score("return", "return of an episode", "return")
+RETURN = Score(
+    "return",
+    "return of an episode",
+    "return",
+    more="has a higher return per episode",
+    fewer="has a lower return per episode",
+)
+RETURN_TEXT = (
+    "The score is the return of an episode: the environment's own rewards, neither clipped nor scaled. "
+    "With intrinsic rewards only, the agent never sees them."
+)
+
+
+class Profile(NamedTuple):
+    """What an environment says of itself. Its name is enough to know it: nothing has to be made or installed."""
+
+    title: str  # in a sentence
+    about: str = ""  # how it differs from the others of its family; "" if its name says it
+    text: str = RETURN_TEXT  # what a reader must know of it
+    scores: tuple[Score, ...] = (RETURN,)  # the first is the one that a study reports
+    noise: str = ""  # what its own noise is called; "" if it has none
+    frames: int = 1  # of the game in one time step
+    human: tuple[float, float] | None = None  # return of a random policy, and of a person
+    map: Any = None  # for pictures: `report.kinds` lists the types of map that it can draw
 
 
 def nothing_derived(means: dict[str, float]) -> dict[str, float]:
@@ -42,19 +70,18 @@ class EnvSpec(NamedTuple):
     observation_scale: float = 1.0  # what divides an observation to make its numbers of size 1: 255 for grey values
     # None: an action is a number. Else it is a vector: one-hot parts of these lengths, or () for real numbers.
     action_parts: tuple[int, ...] | None = None
-    scores: tuple[Score, ...] = (RETURN,)  # the first is the one that a study reports
     derive: Callable[[dict[str, float]], dict[str, float]] = nothing_derived  # scores made from the means of metrics
 
 
 class TimeStep(NamedTuple):
-    """What an environment answers to an action. `obs` is the observation *before* any reset."""
+    """What an environment returns for an action. `obs` is the observation *before* any reset."""
 
     obs: Shaped[Array, "*batch_obs"]
     reward: Float[Array, "*batch"]
     terminated: Bool[Array, "*batch"]
     truncated: Bool[Array, "*batch"]
     info: dict[str, Array]  # of this step: "noise", "cell"
-    episode: dict[str, Array]  # of the episode so far; its value at the last step is the episode's
+    episode: dict[str, Array]  # statistics of the episode so far; those at its last step are logged
 
 
 class Trajectory(NamedTuple):
@@ -64,7 +91,7 @@ class Trajectory(NamedTuple):
     first: Bool[Array, "T1 B"]  # obs is the first of an episode
     last: Bool[Array, "T1 B"]  # obs is the final one of an episode: the step after it is a reset
     action: Shaped[Array, "T B *action"]  # a number, or a vector
-    logits: Float[Array, "T B A"]  # of the acting policy; of a Gaussian one whatever its head gives
+    logits: Float[Array, "T B A"]  # outputs of the acting policy's head, also if it is Gaussian
     reward: Float[Array, "T B"]  # extrinsic
     terminated: Bool[Array, "T B"]
     belief: Float[Array, "B D"]  # of the acting network, before the first observation
@@ -81,20 +108,20 @@ class Trajectory(NamedTuple):
 class Experience(NamedTuple):
     """A trajectory as a curiosity method sees it: a stream of T+1 observations, or T pairs of them.
 
-    In pairs, with `next_obs`, every step is a transition, and the reset after an episode's end is no step of its own.
+    With pairs, where `next_obs` is set, every step is a transition; resets are not steps.
     """
 
-    obs: Shaped[Array, "T1 B *obs"]  # T in pairs
+    obs: Shaped[Array, "T1 B *obs"]  # T with pairs
     action: Shaped[Array, "T B *action"]  # a number, or a vector
     valid: Bool[Array, "T B"]
-    belief: Any = None  # Float[Array, "T1 B D"], T in pairs; None where the method trains no beliefs
+    belief: Any = None  # Float[Array, "T1 B D"], T with pairs; None if the method trains no beliefs
     action_embedding: Any = None  # Float[Array, "T B E"]
     next_obs: Shaped[Array, "T B *obs"] | None = None  # before any reset
-    ended: Bool[Array, "T B"] | None = None  # in pairs: step t+1 belongs to another episode
+    ended: Bool[Array, "T B"] | None = None  # with pairs: step t+1 belongs to another episode
 
 
 class Loss(NamedTuple):
-    """A per-step loss, where it counts, and its weight in the sum. The mean is taken once, in `world_model`."""
+    """A per-step loss, the mask of valid steps, and its weight in the sum. `world_model` takes the mean."""
 
     value: Float[Array, "*any"]
     mask: Bool[Array, "*any"]
@@ -105,14 +132,14 @@ class CuriosityOutput(NamedTuple):
     losses: dict[str, Loss]  # unreduced: "reconstruction", "invariance", …
     error: Float[Array, "T B"]  # what becomes reward
     metrics: dict[str, Array]
-    critic: State = ()  # after its step
+    critic: State = ()  # after its own gradient step
 
 
 class Agent(NamedTuple):
-    """Everything the policy and value losses train, and what the acting copy holds."""
+    """The agent's networks: trained by the policy and value losses, and copied for acting."""
 
     encoder: Params
-    action_embedding: Float[Array, "A E"]  # a row for each action, or for each coordinate of one
+    action_embedding: Float[Array, "A E"]  # a row per action, or per coordinate of an action vector
     core: Params
     policy: Params
     value: Params
@@ -125,11 +152,11 @@ class LearnerParams(NamedTuple):
 
 
 class LearnerState(NamedTuple):
-    """All that a run is: nothing learned, counted or random lives outside it."""
+    """The complete state of a run: parameters, statistics, counters, environments and random key."""
 
     params: LearnerParams
     acting: Agent  # V-MPO's target network
-    critic: State  # the curiosity's adversary and its optimiser; () where there is none
+    critic: State  # the critic of hindsight and its optimiser; () if there is none
     targets: State  # the curiosity's own state: EMA copies, frozen nets, whitening statistics
     optimizer: State
     bonus: State  # statistics of intrinsic and extrinsic rewards

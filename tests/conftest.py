@@ -19,6 +19,10 @@ for name, value in SETTINGS.items():
     jax.config.update(name, value)
     os.environ[name.upper()] = str(value)  # for the programs that a test starts
 
+for entry in Path(SETTINGS["jax_compilation_cache_dir"]).glob("*-cache"):
+    if not Path(f"{str(entry).removesuffix('-cache')}-atime").exists():  # a killed process left it; JAX would stumble
+        entry.unlink(missing_ok=True)
+
 num_workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
 if num_workers > 1:  # XLA's thread pool has NPROC threads: workers share the cores instead of each taking all
     os.environ["NPROC"] = str(max(1, (os.cpu_count() or 1) // num_workers))

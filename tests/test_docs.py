@@ -27,7 +27,7 @@ DOING = (
     *(f"curiax.commands.{name}.use_compilation_cache" for name in ("train", "study", "evaluate", "report", "diagnose")),
     "curiax.studies.runner.run.run_study",
     "curiax.envs.maze.play.play",
-    "curiax.commands.benchmarks.maze.bench",
+    "curiax.commands.benchmarks.maze.bench_maze",
     "curiax.commands.benchmarks.atari.bench_atari",
     "curiax.lab.theory.theory",
 )

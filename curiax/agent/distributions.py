@@ -1,4 +1,4 @@
-"""What the numbers of a policy's head mean: logits of numbered actions, or a Gaussian where an action is a vector."""
+"""Policy distributions: categorical for discrete actions, Gaussian for action vectors."""
 
 import math
 from collections.abc import Callable
@@ -14,20 +14,20 @@ SMALLEST_DEVIATION = 1e-3
 
 
 class Terms(NamedTuple):
-    """What V-MPO asks of a policy about the actions that another one took."""
+    """What V-MPO needs of a policy, for actions that the acting policy took."""
 
     log_prob: Float[Array, "*batch"]
     entropy: Float[Array, "*batch"]
-    kls: dict[str, Float[Array, "*batch"]]  # parts of KL(π_acting ‖ π), by the name of the multiplier that limits each
+    kls: dict[str, Float[Array, "*batch"]]  # parts of KL(π_acting ‖ π), by the name of the multiplier of each
 
 
 class Distribution(NamedTuple):
-    """Chances are drawn beforehand: those of a rollout's steps all at once."""
+    """A family of policies. Random numbers are drawn beforehand, for all steps of a rollout at once."""
 
-    num_outputs: Callable[[int], int]  # of the head, for so many actions or coordinates
-    draw: Callable[[PRNGKeyArray, tuple[int, ...]], Array]  # chances, one for each action or coordinate
-    sample: Callable[[Array, Array], Array]  # outputs, chances -> action
-    terms: Callable[[Array, Array, Array], Terms]  # outputs, those of the acting policy, action
+    num_outputs: Callable[[int], int]  # number of actions or coordinates -> outputs of the head
+    draw: Callable[[PRNGKeyArray, tuple[int, ...]], Array]  # random numbers, one per action or coordinate
+    sample: Callable[[Array, Array], Array]  # outputs, random numbers -> action
+    terms: Callable[[Array, Array, Array], Terms]  # outputs, outputs of the acting policy, action -> terms
     multipliers: tuple[str, ...]  # the names in Terms.kls
 
 
@@ -36,12 +36,12 @@ def distribution_for(spec: EnvSpec) -> Distribution:
 
 
 def distribution_of(action: Shaped[Array, "..."]) -> Distribution:
-    """The same, told from actions: whole numbers, or vectors of real ones."""
+    """The same, from the dtype of actions: integers, or vectors of floats."""
     return CATEGORICAL if jnp.issubdtype(action.dtype, jnp.integer) else GAUSSIAN
 
 
 def no_action(spec: EnvSpec, batch_size: int) -> Shaped[Array, "B *action"]:
-    """What stands for the action before the first."""
+    """The placeholder for the action before the first."""
     if spec.action_parts is None:
         return jnp.zeros(batch_size, jnp.int32)
     return jnp.zeros((batch_size, spec.num_actions))
@@ -49,12 +49,12 @@ def no_action(spec: EnvSpec, batch_size: int) -> Shaped[Array, "B *action"]:
 
 @jax.jit
 def entropy_of(logits: Float[Array, "*batch A"], action: Shaped[Array, "..."]) -> Float[Array, "*batch"]:
-    """Of a policy, in nats."""
+    """Entropy of a policy, in nats."""
     return distribution_of(action).terms(logits, logits, action).entropy
 
 
 def sample(logits: Float[Array, "*batch A"], gumbel: Float[Array, "*batch A"]) -> Int[Array, "*batch"]:
-    """An action of softmax(logits), from Gumbel noise."""
+    """A sample of softmax(logits), from Gumbel noise."""
     return jnp.argmax(logits + gumbel, axis=-1).astype(jnp.int32)
 
 
@@ -70,7 +70,7 @@ def categorical_terms(
 
 
 def mean_and_deviation(outputs: Float[Array, "*batch D2"]) -> tuple[Float[Array, "*batch D"], Float[Array, "*batch D"]]:
-    """μ and σ of every coordinate, which are independent of each other."""
+    """μ and σ of each coordinate; coordinates are independent."""
     mean, raw = jnp.split(outputs, 2, axis=-1)
     return mean, jax.nn.softplus(raw) + SMALLEST_DEVIATION
 
@@ -83,7 +83,7 @@ def gaussian_sample(outputs: Float[Array, "*batch D2"], normal: Float[Array, "*b
 def gaussian_terms(
     outputs: Float[Array, "*batch D2"], acting: Float[Array, "*batch D2"], action: Float[Array, "*batch D"]
 ) -> Terms:
-    """The two parts of the KL, mean and covariance each as if the other had stayed (Song et al., 2019):
+    """The KL has two parts, for a change of the mean alone and of the covariance alone (Song et al., 2019):
 
     KL_μ = ½ (μ − μ_a)ᵀ Σ_a⁻¹ (μ − μ_a),   KL_Σ = ½ [tr(Σ⁻¹ Σ_a) − d + log(|Σ| / |Σ_a|)].
     """

@@ -1,8 +1,8 @@
-"""The recurrent unit of both loops, with a backward pass of its own.
+"""The GRU of the closed and open loops, with a custom backward pass.
 
-JAX's derivative of a scan adds up the weights' gradient step by step and carries every intermediate array through the
-loop. Here the backward loop carries the state's gradient only, and the weights' gradient is one large matrix product
-after it. That saves a tenth of a whole update on one core and a fifth on two.
+JAX's gradient of a scan accumulates the weights' gradient step by step and carries every intermediate array through the
+loop. Here the backward loop carries only the state's gradient, and the weights' gradient is one large matrix product
+after it. This saves a tenth of an update on one core and a fifth on two.
 """
 
 import equinox as eqx
@@ -33,7 +33,7 @@ class GRU(eqx.Module):
     def unroll(
         self, h: Float[Array, "B h"], xs: Float[Array, "T B i"], first: Bool[Array, "T B"]
     ) -> Float[Array, "T B h"]:
-        """Runs over time, the state zeroed where an episode begins. The inputs' product is taken once for all steps."""
+        """States over time, zeroed where an episode begins. The input projection is one product for all steps."""
         return recur(self.recurrent, split(self.into(xs)), (~first[..., None]).astype(h.dtype), h)
 
 
@@ -41,7 +41,7 @@ Gates = tuple[Float[Array, "*batch h"], Float[Array, "*batch h"], Float[Array, "
 
 
 def split(x: Float[Array, "*batch h3"]) -> Gates:
-    """Three arrays, not one: XLA does not vectorise a loop body that splits a slice, and takes twice as long."""
+    """The gates as three arrays. XLA does not vectorise a loop that splits one array, and takes twice as long."""
     reset, update, candidate = jnp.split(x, 3, axis=-1)
     return reset, update, candidate
 

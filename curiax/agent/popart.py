@@ -1,4 +1,4 @@
-"""PopArt (Hessel et al., 2019): the value head learns normalised returns, and its outputs survive a change of scale."""
+"""PopArt (Hessel et al., 2019): the value head learns normalised returns; a change of scale preserves its outputs."""
 
 from typing import NamedTuple
 
@@ -35,7 +35,7 @@ def normalise(state: PopArt, unnormalised: Float[Array, "*batch"]) -> Float[Arra
 
 
 def art(state: PopArt, returns: Float[Array, "T B"], valid: Bool[Array, "T B"], step_size: float = STEP_SIZE) -> PopArt:
-    """Moves the statistics towards those of the batch, with step size β = 0.01:
+    """The statistics after a step of size β towards those of the batch:
 
     μ' = μ + β (mean G − μ),   ν' = ν + β (mean G² − ν),   σ' = √(ν' − μ'²).
     """
@@ -47,7 +47,7 @@ def art(state: PopArt, returns: Float[Array, "T B"], valid: Bool[Array, "T B"], 
 
 
 def batch_moments(x: Float[Array, "T B"], valid: Bool[Array, "T B"]) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    """Mean and mean square where valid; added up together, which over many processes is one message."""
+    """Mean and mean square where valid, in one sum: with several processes that is one message."""
     weight = valid.astype(x.dtype)
     first, second, count = jnp.sum(
         jnp.stack([jnp.where(valid, x, 0.0), jnp.where(valid, jnp.square(x), 0.0), weight]), (1, 2)

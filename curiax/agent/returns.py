@@ -16,8 +16,8 @@ def vtrace_returns(
 
         G_t = r_t + γ_t [(1 − λ) V_{t+1} + λ G_{t+1}],    G_T = V_T.
 
-    Source: Espeholt et al. (2018), with ρ = c = 1. The step after an episode's end is no transition: G = V there, so
-    that the last transition bootstraps from the final observation and from nothing beyond it.
+    Source: Espeholt et al. (2018), with ρ = c = 1. The step after an episode's end is not a transition: G = V there, so
+    the last transition bootstraps from the final observation and from nothing beyond it.
     """
 
     def step(following: Float[Array, " B"], at: tuple[Array, ...]) -> tuple[Float[Array, " B"], Float[Array, " B"]]:

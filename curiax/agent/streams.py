@@ -1,6 +1,6 @@
-"""Functions that treat every stream by itself. Where there are several devices, each has its own streams to treat.
+"""Shards a function of independent streams over devices.
 
-XLA divides most of the mathematics among devices without being told; a loop over images it does not.
+XLA shards most operations by itself, but not a loop over images.
 """
 
 from collections.abc import Callable
@@ -16,12 +16,12 @@ STREAMS = "batch"  # the mesh's only axis
 
 
 def alone() -> bool:
-    """Is there one device only, as far as the function being compiled can see? `distributed.within` tells it."""
+    """Whether the function being compiled sees no mesh, and so one device; `devices.with_mesh` sets the mesh."""
     return jax.sharding.get_abstract_mesh().empty
 
 
 def each_its_own(function: Callable[[Params, Array], Array], axis: int) -> Callable[[Params, Array], Array]:
-    """The same function of parameters and of an array whose streams lie along an axis, there and in the result."""
+    """`function(params, x)`, computed by each device for its own streams, along `axis` of x and of the result."""
     if alone():
         return function
     split = PartitionSpec(*[None] * axis, STREAMS)

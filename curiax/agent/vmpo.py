@@ -1,4 +1,4 @@
-"""V-MPO (Song et al., 2019): the policy follows its better half, within a KL limit of the policy that acted."""
+"""V-MPO (Song et al., 2019): weights the better half of the batch, with a KL limit to the acting policy."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -25,14 +25,14 @@ class VMPOLosses(NamedTuple):
 
 
 class Form(NamedTuple):
-    """A form of V-MPO: its losses, and numbers that go with it."""
+    """A variant of V-MPO: its losses and constants."""
 
     losses: Callable[..., VMPOLosses]
     temperature: float  # η at the start
     alpha: float  # every α at the start
     value_weight: float
-    popart_step: float  # how far an update moves the scale of values to that of its returns
-    keeps_temperature: bool = False  # η is what the losses used, not what its gradient makes of it
+    popart_step: float  # step size of PopArt's statistics
+    keeps_temperature: bool = False  # the next η is the one that the losses used, not a gradient step from it
 
 
 def vmpo_losses(
@@ -48,7 +48,7 @@ def vmpo_losses(
     L_η = η ε_η + η log mean exp(A/η), over the same half
     L_α = mean [α (ε_α − sg KL) + sg(α) KL],  KL = KL(π_acting ‖ π).
 
-    A Gaussian policy has two such terms, for its mean and for its covariance, with an α and ε_α of each.
+    A Gaussian policy has two L_α, for its mean and its covariance, each with its own α and ε_α.
     """
     terms = distribution_of(action).terms(logits, acting_logits, action)
     followed = top_fraction(advantage, valid, TOP_FRACTION)
@@ -64,7 +64,7 @@ def weighted_losses(
     followed: Bool[Array, "T B"],
     valid: Bool[Array, "T B"],
 ) -> VMPOLosses:
-    """The three losses, for a temperature η and the steps that the policy follows."""
+    """The losses for a given temperature η, with weights ψ over the steps in `followed`."""
     scaled = jnp.where(followed, jax.lax.stop_gradient(advantage) / temperature, -jnp.inf)
     log_total = jax.nn.logsumexp(scaled)
     weight = jax.lax.stop_gradient(jnp.exp(scaled - log_total))  # ψ
@@ -78,14 +78,14 @@ def weighted_losses(
 
 
 def top_fraction(advantage: Float[Array, "T B"], valid: Bool[Array, "T B"], fraction: float) -> Bool[Array, "T B"]:
-    """The valid steps whose advantage is among the best of the batch."""
+    """Mask of the valid steps with the largest advantages of the batch."""
     known = jnp.where(valid, advantage, -jnp.inf).ravel()
     best = jax.lax.top_k(known, max(1, int(fraction * known.size)))[0]
     return valid & (advantage >= best[-1])
 
 
 def count(mask: Bool[Array, "T B"]) -> Float[Array, ""]:
-    """How many are true, at least 1."""
+    """Number of true entries, at least 1."""
     return jnp.maximum(jnp.sum(mask.astype(jnp.float32)), 1.0)
 
 
@@ -99,7 +99,7 @@ def init_duals(form: Form, distribution: Distribution = CATEGORICAL) -> Duals:
 
 
 def project_duals(duals: Duals) -> Duals:
-    """η and every α at least 1e-8."""
+    """η and every α, at least 1e-8."""
     return jax.tree.map(lambda dual: jnp.maximum(dual, SMALLEST_DUAL), duals)
 
 

@@ -1,8 +1,8 @@
-"""V-MPO where rewards are rare. Three things differ from the published form, see docs/gymnasium.md.
+"""V-MPO for rare rewards. It differs from the published form in three ways, see docs/gymnasium.md.
 
-η is solved for in each batch, instead of following its gradient: advantages grow a hundredfold at a success, and a
-gradient step moves η by one learning rate whatever they are. The policy follows all of the batch, so that it hardly
-moves where nothing happened. And the part of L_π that all samples share is computed as an expectation.
+η is solved for in each batch: advantages grow a hundredfold at a success, while a step of Adam moves η by about one
+learning rate. The whole batch is weighted, not its better half, so that the policy hardly moves where nothing happened.
+The part of L_π that weights all samples equally is computed as an expectation.
 """
 
 import jax
@@ -27,8 +27,8 @@ def sparse_losses(
 ) -> VMPOLosses:
     """As `vmpo_losses` over the whole batch, with  L_π = −Σ (ψ − 1/N) log π + mean KL.
 
-    That is the same on average, since E[log π] over the actions of π_acting is −KL and a constant. Where all advantages
-    are alike only the KL is left, while the samples alone would move the policy at random.
+    This is the same in expectation, since E[log π] over actions of π_acting is −KL plus a constant. Where all
+    advantages are equal only the KL is left; the sampled form would move the policy at random.
     """
     terms = distribution_of(action).terms(logits, acting_logits, action)
     needed = solve_temperature(jax.lax.stop_gradient(advantage), valid, config.epsilon_temperature)

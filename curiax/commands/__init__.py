@@ -1,1 +1,1 @@
-"""One module for each subcommand of `curiax`; `cli` dispatches."""
+"""One module per subcommand of `curiax`; `cli` dispatches."""

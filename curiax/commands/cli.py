@@ -1,4 +1,4 @@
-"""The command line: picks the command, and turns errors into one line."""
+"""The command line: runs the command that is named, and prints user errors in one line."""
 
 import signal
 import sys
@@ -11,30 +11,30 @@ from curiax.errors import UserError, unknown_name
 USAGE = """curiax — curiosity that can tell noise from novelty
 
   curiax train ENV [--curiosity METHOD] [--seed N] [--preset laptop|paper] [--field value ...]
-                                 train an agent, or go on with a run   (curiax train --help: every field)
+                                 train an agent, or resume a run   (curiax train --help: every field)
   curiax study NAME [--only PATTERN] [--seeds N ...] [--jobs N] [--out DIR] [--dry-run] [--field value ...]
-                                 train all the runs of a study, or go on with them   (on a cluster: --launcher ray)
+                                 train all runs of a study, or resume them   (on a cluster: --launcher ray)
   curiax evaluate RUN [--episodes N] [--seed N] [--json FILE] [--video FILE.gif]
-                                 play a run's policy, without training
+                                 play episodes with a run's newest policy
   curiax report DIR [--out DIR] [--no-films]
-                                 one page, figure and tables of a study or of runs, finished or not
+                                 page, figure and tables of a study or of runs, finished or not
   curiax diagnose ENV [--minutes M] [--env-steps N] [--run-dir RUN] [--out DIR] [--field value ...]
-                                 where is the noise in an environment? explores it and writes a page
+                                 find the noise in an environment: explores it and writes a page
   curiax play ENV                walk a maze yourself in the terminal
   curiax list envs|methods|studies
-                                 what there is
+                                 list environments, methods or studies
   curiax theory [--json FILE] [--figure FILE]
                                  the paper's lemmas and theorems, checked on random finite worlds
   curiax bench [atari] [--json FILE]
                                  speed table of this machine
 """
 
-# Each is a module of this package with a function `main(args, console)`, imported only when it is called.
+# Each is a module of this package with a function `main(args, console)`. It is imported only when it is called.
 COMMANDS = ("train", "study", "evaluate", "report", "diagnose", "play", "list", "theory", "bench")
 
 
 def main(args: list[str] | None = None) -> int:
-    """Runs a command. Returns its exit code."""
+    """Runs a command and returns its exit code."""
     args = sys.argv[1:] if args is None else args
     console = Console(soft_wrap=True)
     if not args or args[0] in ("-h", "--help", "help"):

@@ -12,22 +12,22 @@ from curiax.commands.parsing import parse, use_compilation_cache
 
 @dataclass(frozen=True)
 class EvaluateCommand:
-    """Play whole episodes with the newest policy of a run. The run may be training; nothing is written to it."""
+    """Play whole episodes with the newest policy of a run, also while it trains. Nothing is written to the run."""
 
     run: Annotated[Path, tyro.conf.Positional]
     """the run's directory"""
     episodes: int = 100
     seed: int = 0
-    """of the episodes"""
+    """seed of the episodes"""
     json: Path | None = None
     """also write the result here"""
     video: Path | None = None
-    """where the agent sees grey pictures, as in Atari: also film an episode, intrinsic reward under it, as this .gif"""
+    """also film an episode, with its intrinsic reward, as this .gif; for environments with a map or grey pictures"""
 
 
 def main(args: list[str], console: Console) -> int:
     command = parse(EvaluateCommand, args, "evaluate")
-    from curiax.report.films.pictures import check_film, write_film
+    from curiax.report.films.make import check_film, write_film
     from curiax.training.evaluate import evaluate_run
     from curiax.training.run.directory import read_config
 

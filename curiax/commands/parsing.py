@@ -1,4 +1,4 @@
-"""What all commands share: reading options, one-line messages, the compilation cache."""
+"""Shared by all commands: reading options, one-line messages, the compilation cache."""
 
 import contextlib
 import io
@@ -22,7 +22,7 @@ def parse(command: type[Command], args: list[str], name: str, default: Command =
 
 
 def parse_known(command: type[Command], args: list[str], name: str) -> tuple[Command, list[str]]:
-    """The same, and the words that are not options of this command."""
+    """The same, and the arguments that are not options of this command."""
     with one_line_messages():
         return tyro.cli(command, args=args, prog=f"curiax {name}", return_unknown_args=True)
 
@@ -41,7 +41,7 @@ def one_line_messages() -> Iterator[None]:
 
 
 def one_line(boxed: str) -> str:
-    """The words of tyro's message, without its frame and its pointer to the help text."""
+    """tyro's message without its box and its pointer to the help text."""
     text = re.sub(r"[─│╭╮╰╯]+", " ", boxed)
     text = re.split(r"For full helptext|Argument helptext", text)[0]
     words = " ".join(text.split())
@@ -50,7 +50,7 @@ def one_line(boxed: str) -> str:
 
 
 def use_compilation_cache() -> None:
-    """Keeps compiled programs between processes: where JAX's variables say, or else in the user's cache directory."""
+    """Caches compiled programs on disk: where JAX's environment variables say, or in the user's cache directory."""
     import jax
 
     cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "curiax" / "jax"

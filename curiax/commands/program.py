@@ -1,4 +1,4 @@
-"""`curiax train`: consumes the rows of `train` — progress line, CSV, TensorBoard, checkpoints — and stops politely."""
+"""`curiax train`: writes the rows of `train` to the run's directory, shows progress, and saves when it is stopped."""
 
 import time
 from collections.abc import Iterator
@@ -11,22 +11,24 @@ from rich.console import Console
 from curiax.config import Config
 from curiax.envs import on_host, scores_of, spec_of
 from curiax.errors import EnvironmentFailed, UserError
-from curiax.training.distributed import agree, gather, rank
+from curiax.studies.scores import final, read_columns
+from curiax.training.devices import gather
+from curiax.training.processes import agree, rank
 from curiax.training.progress import ProgressLine
-from curiax.training.run.directory import Run, default_directory, last_quarter, nanmean, read_metrics
+from curiax.training.run.directory import Run, default_directory
 from curiax.training.signals import Stop, polite_stop
 from curiax.training.train import Row, bad_loss, initial_state, train
 from curiax.types import LearnerState
 
 
 class Elsewhere:
-    """What all processes but the first have of a run: nothing. They compute, it writes and speaks."""
+    """Stands for `Run` in all processes but the first. They only compute; the first writes and prints."""
 
     def __init__(self, directory: Path, config: Config, fresh: bool):
         self.directory, self.config, self.notes, self.done, self.seconds = directory, config, (), False, 0.0
 
     def restore(self, initial: LearnerState) -> None:
-        """The first process's state comes to all."""
+        """Nothing: the state of the first process is sent to all."""
 
     def ignore(self, *_: object) -> None: ...
 
@@ -38,8 +40,8 @@ class Elsewhere:
 def run_training(
     config: Config, directory: Path | None, fresh: bool, console: Console, mesh: Mesh | None = None
 ) -> int:
-    """Trains to the end, or to a signal. Returns the exit code."""
-    with polite_stop() as stop:  # from the start: a KeyboardInterrupt may be raised where JAX loses it
+    """Trains until the end or a signal. Returns the exit code."""
+    with polite_stop() as stop:  # before all else: JAX may swallow a KeyboardInterrupt
         kind, console = (Run, console) if rank() == 0 else (Elsewhere, Console(quiet=True))
         run = kind(directory or default_directory(config), config, fresh)
         try:
@@ -61,14 +63,14 @@ def _run(run: Run | Elsewhere, console: Console, stop: Stop, mesh: Mesh | None) 
     if state is not None:
         console.print(f"going on from update {int(state.num_updates):,} of {config.num_updates:,}")
         if on_host(config.env) and not run.done:
-            console.print("episodes start anew: checkpoints hold everything but the state of the emulators")
+            console.print("new episodes start: checkpoints do not hold the state of the emulators")
     if agree(run.done):
         console.print(f"already done: {describe(run)}")
         return 0
 
     num_updates = 0 if state is None else int(state.num_updates)
     before, started = run.seconds, time.perf_counter()
-    stopped = agree(stop.signal or 0)  # a signal to one process stops all, and all at the same row
+    stopped = agree(stop.signal or 0)  # a signal to one process stops all at the same row
     with Display(config, console) as display:
         for row in () if stopped else saved_if_it_fails(run, train(config, state or initial, mesh)):
             if (loss := bad_loss(row.metrics)) is not None:
@@ -92,7 +94,7 @@ def _run(run: Run | Elsewhere, console: Console, stop: Stop, mesh: Mesh | None) 
 
 
 def saved_if_it_fails(run: Run | Elsewhere, rows: Iterator[Row]) -> Iterator[Row]:
-    """The same rows; where the environment fails, the last one's state becomes a checkpoint first."""
+    """The same rows. If the environment fails, saves the state of the last row first."""
     state = None
     try:
         for row in rows:
@@ -105,7 +107,7 @@ def saved_if_it_fails(run: Run | Elsewhere, rows: Iterator[Row]) -> Iterator[Row
 
 
 class Display:
-    """The progress line of a run, with its speed."""
+    """The progress line of a run."""
 
     def __init__(self, config: Config, console: Console):
         self._config = config
@@ -123,7 +125,7 @@ class Display:
         self._line.show(num_updates, progress_text(self._config, num_updates, metrics, self._rate(num_updates)))
 
     def _rate(self, num_updates: int) -> float:
-        """Environment steps per second since the last row; NaN for the first one, which includes compilation."""
+        """Environment steps per second since the last row; NaN at the first row, which includes compilation."""
         now = (time.perf_counter(), num_updates)
         before, self._last = self._last, now
         if before is None:
@@ -132,6 +134,7 @@ class Display:
 
 
 def progress_text(config: Config, num_updates: int, metrics: dict[str, float], rate: float) -> str:
+    """Steps, speed and scores in one line."""
     steps = num_updates * config.steps_per_update / 1e6
     total = config.num_updates * config.steps_per_update / 1e6
     parts = [f"{steps:.2f}/{total:.2f} M steps", f"{rate:,.0f} steps/s" if np.isfinite(rate) else "… steps/s"]
@@ -144,14 +147,14 @@ def progress_text(config: Config, num_updates: int, metrics: dict[str, float], r
 
 
 def describe(run: Run | Elsewhere) -> str:
-    """What the run reached: means over the last quarter of training."""
+    """The scores of a run: means over the last quarter of training."""
     if isinstance(run, Elsewhere):
         return ""
-    rows = list(read_metrics(run.directory / "metrics.csv"))
-    last = last_quarter(rows)
-    parts = [f"{rows[-1]['env_steps'] / 1e6:.2f} M steps in {rows[-1]['seconds'] / 60:.1f} min; over the last quarter:"]
-    means = {name: nanmean(row[name] for row in last) for name in last[0]}
-    means |= spec_of(run.config).derive(means)  # of all these episodes: of few at a time it comes out too low
+    columns = read_columns(run.directory / "metrics.csv")
+    steps, minutes = columns["env_steps"][-1] / 1e6, columns["seconds"][-1] / 60
+    parts = [f"{steps:.2f} M steps in {minutes:.1f} min; over the last quarter:"]
+    means = {name: final(columns, name) for name in columns}
+    means |= spec_of(run.config).derive(means)  # from the means: derived row by row it would be too low
     titles = {score.metric: score.title for score in scores_of(run.config.env)} | {"noise_dwell": "noise dwell"}
     parts += [f"{title} {means[name]:.2f}" for name, title in titles.items() if np.isfinite(means.get(name, np.nan))]
     return "  ".join(parts)

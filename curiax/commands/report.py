@@ -12,14 +12,14 @@ from curiax.commands.parsing import parse, use_compilation_cache
 
 @dataclass(frozen=True)
 class ReportCommand:
-    """Write a page, a figure and tables of a study, of several runs, or of one. They may be training."""
+    """Write a page, figures and tables of a study, of several runs or of one, also while they train."""
 
     directory: Annotated[Path, tyro.conf.Positional]
-    """of the study or the runs"""
+    """directory of the study or the runs"""
     out: Path | None = None
-    """where the report goes (default: DIRECTORY/report)"""
+    """directory of the report (default: DIRECTORY/report)"""
     films: bool = True
-    """film a typical episode of each agent, which plays some with the newest policy"""
+    """film a typical episode of each agent, played with its newest policy"""
 
 
 def main(args: list[str], console: Console) -> int:

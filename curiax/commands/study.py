@@ -1,4 +1,4 @@
-"""`curiax study`: the options of a study. Two studies train no agent and have programs of their own, in `lab`."""
+"""`curiax study`: the options of a study. The studies scm and patches train no agent; they are in `lab`."""
 
 import shlex
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from curiax.studies.runner.options import Launcher
 
 @dataclass(frozen=True)
 class StudyCommand:
-    """Train all the runs of a study, one process per core. The same command goes on with what is not done.
+    """Train all runs of a study, one process per core. The same command resumes what is not done.
 
     The options of `curiax train` may follow, such as --preset and --env-steps; they hold for every run.
     """
@@ -28,13 +28,13 @@ class StudyCommand:
     only: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
     """SETTING/METHOD or SETTING/METHOD/SEED, with * and ? as in file names; may be given several times"""
     seeds: tuple[int, ...] | None = None
-    """instead of the study's own"""
+    """instead of the study's seeds"""
     jobs: int | None = None
-    """runs at a time (default: one per core; on a Ray cluster, as many as fit)"""
+    """runs at the same time (default: one per core; on a Ray cluster, as many as fit)"""
     out: Path | None = None
-    """where the runs are kept (default: runs/STUDY); all machines of a cluster must see it"""
+    """directory of the runs (default: runs/STUDY); all machines of a cluster must see it"""
     dry_run: bool = False
-    """print the runs and an estimate of the time they take, and stop"""
+    """print the runs and how long they will take, and stop"""
     where: Annotated[Launcher, tyro.conf.arg(name="")] = Launcher()  # noqa: RUF009 — frozen
 
 
@@ -59,7 +59,7 @@ def main(args: list[str], console: Console) -> int:
 
 
 def one_process(command: StudyCommand) -> StudyCommand:
-    """Refuses a launcher: the study is one process."""
+    """The command. Raises a `UserError` if it has a launcher."""
     if command.where != Launcher():
         raise UserError(f"--launcher: the study {command.study} is one process")
     return command

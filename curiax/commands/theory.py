@@ -1,4 +1,4 @@
-"""`curiax theory`: the paper's lemmas and theorems, checked."""
+"""`curiax theory`: checks the paper's lemmas and theorems."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,9 +13,9 @@ class TheoryCommand:
     """Check the paper's lemmas and theorems on random finite worlds, exactly."""
 
     json: Path | None = None
-    """also write the table here"""
+    """also write the table to this file"""
     figure: Path | None = None
-    """draw the contrastive bonus's gap against K here"""
+    """draw the gap of the contrastive bonus against K into this file"""
     worlds: int = 4000
     seed: int = 0
 

@@ -15,13 +15,13 @@ from curiax.training.job import JobOptions, check_job
 
 @dataclass(frozen=True)
 class TrainCommand:
-    """Train an agent. On an existing run directory, go on with the run."""
+    """Train an agent. If the run directory exists, resume the run."""
 
     config: Annotated[Config, tyro.conf.arg(name="")]
     run_dir: Path | None = None
-    """where the run is kept (default: runs/ENV/CURIOSITY/SEED)"""
+    """directory of the run (default: runs/ENV/CURIOSITY/SEED)"""
     fresh: bool = False
-    """start over; an earlier run there is renamed, not deleted"""
+    """start over; an earlier run in the directory is renamed, not deleted"""
     job: Annotated[JobOptions, tyro.conf.arg(name="")] = JobOptions()  # noqa: RUF009 — frozen
 
 
@@ -30,7 +30,7 @@ def main(args: list[str], console: Console) -> int:
     config, job = validate(command.config), check_job(command.job)
     from curiax import curiosity, envs
     from curiax.commands.program import run_training
-    from curiax.training.distributed import joined
+    from curiax.training.processes import joined
 
     envs.check_name(config.env)
     curiosity.resolve(config.curiosity)
@@ -40,7 +40,7 @@ def main(args: list[str], console: Console) -> int:
 
 
 def parse_train(args: list[str]) -> TrainCommand:
-    """Reads the options twice where the environment has presets of its own: its name may stand anywhere."""
+    """The options. They are parsed twice if the environment has its own preset: only parsing finds its name."""
     default = preset_of(args)
     command = parse(TrainCommand, args, "train", TrainCommand(default))
     own = preset_for(command.config.preset, command.config.env)

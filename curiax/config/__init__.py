@@ -1,4 +1,4 @@
-"""What can be set."""
+"""The configuration of a run."""
 
 from curiax.config.dotted import get
 from curiax.config.presets import LAPTOP, PAPER, PRESETS, preset_for

@@ -48,12 +48,14 @@ def differences(old: Any, new: Any) -> dict[str, tuple[Any, Any]]:
 
 
 def flag(name: str) -> str:
-    """A field as the command line spells it."""
-    return f"--{name.replace('_', '-')}"
+    """A field as the command line spells it; the environment is positional."""
+    return "ENV" if name == "env" else f"--{name.replace('_', '-')}"
 
 
 def option(name: str, value: Any) -> list[str]:
-    """The words that set a field on the command line."""
+    """The command-line arguments that set a field."""
+    if name == "env":
+        return [value]
     if isinstance(value, bool):
         *groups, last = name.split(".")
         return [flag(name if value else ".".join([*groups, f"no-{last}"]))]
@@ -61,7 +63,7 @@ def option(name: str, value: Any) -> list[str]:
 
 
 def refuse_unread(who: str, config: Any, usual: Any, read: Iterable[str]) -> None:
-    """Refuses the fields that were set but that this command does not read.
+    """Raises a UserError if a field was set that this command does not read.
 
     `read` are dotted names; "world.*" is a whole group.
     """
@@ -72,7 +74,7 @@ def refuse_unread(who: str, config: Any, usual: Any, read: Iterable[str]) -> Non
 
 
 def override(config: Any, name: str, value: Any) -> Any:
-    """The config with one field set from Python, checked for its type; or a line that says what is allowed."""
+    """The config with one field replaced. Raises a UserError if its name is unknown or its type is wrong."""
     known = names(config)
     if name not in known:
         raise UserError(unknown_name("option", name, known))

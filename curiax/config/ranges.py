@@ -1,11 +1,11 @@
-"""What a number may be, as annotations of the fields of the config."""
+"""Allowed ranges of numbers, as annotations of config fields."""
 
 import math
 from typing import Annotated, Any, NamedTuple
 
 
 class Range(NamedTuple):
-    """From low to high, both allowed; never infinite or NaN."""
+    """Finite numbers from low to high, inclusive."""
 
     low: float
     high: float = math.inf
@@ -18,7 +18,7 @@ class Range(NamedTuple):
 
 
 class Above(NamedTuple):
-    """Above a number, and optionally below another; neither allowed, nor infinite or NaN."""
+    """Finite numbers above `low` and below `below`, exclusive."""
 
     low: float
     below: float = math.inf
@@ -34,7 +34,7 @@ Layers = Annotated[tuple[int, ...], "layers"]  # sizes of layers, each at least 
 
 
 def range_of(hint: Any) -> Range | Above | None:
-    """The range among the annotations of a field."""
+    """The range in a field's annotation, if it has one."""
     return next((each for each in getattr(hint, "__metadata__", ()) if isinstance(each, Range | Above)), None)
 
 

@@ -1,4 +1,4 @@
-"""Checks a config: every field within its range, and what concerns several fields at once."""
+"""Checks a config: the range of each field, and conditions on several fields."""
 
 import typing
 from typing import Any
@@ -10,7 +10,7 @@ from curiax.errors import UserError
 
 
 def validate(config: Config) -> Config:
-    """Returns the config, or says which field has which value and what is allowed."""
+    """Returns the config. Raises a UserError that names the field, its value and what is allowed."""
     for name in names(config):
         check_field(name, type_of(config, name), get(config, name))
     keywords(config.gym)  # raises if they cannot be read
@@ -24,7 +24,7 @@ def validate(config: Config) -> Config:
 
 
 def check_field(name: str, hint: Any, value: Any) -> None:
-    """Says what is allowed, unless the value is."""
+    """Raises a UserError if the value is not allowed."""
     allowed = range_of(hint)
     if allowed is not None and not allowed.allows(value):
         raise UserError(f"{flag(name)} {value}: must be {allowed}")
@@ -32,16 +32,16 @@ def check_field(name: str, hint: Any, value: Any) -> None:
         raise UserError(f"{flag(name)} {' '.join(map(str, value))}: every layer must have at least one unit")
     if must_not_be_empty(hint) and not value:
         raise UserError(f"{flag(name)}: there must be at least one layer")
-    bare = hint.__origin__ if hasattr(hint, "__metadata__") else hint  # without what is annotated
+    bare = hint.__origin__ if hasattr(hint, "__metadata__") else hint  # without annotations
     options = typing.get_args(bare) if typing.get_origin(bare) is typing.Literal else ()
     if options and value not in options:
         raise UserError(f"{flag(name)} {value}: must be one of {', '.join(map(str, options))}")
 
 
 def refuse_options_of_others(config: Config, family: str, usual: Any) -> None:
-    """The options of a family of environments are for that family alone."""
+    """Raises a UserError if an option of another family of environments was set."""
     if config.env.startswith(f"{family}/"):
         return
     for name in names(usual):
         if (value := getattr(getattr(config, family), name)) != getattr(usual, name):
-            raise UserError(f"{flag(f'{family}.{name}')} {value}: is for {family}/… alone, and this is {config.env}")
+            raise UserError(f"{flag(f'{family}.{name}')} {value}: is for {family}/… only, not for {config.env}")

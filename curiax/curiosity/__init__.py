@@ -28,12 +28,12 @@ MEASURES |= {  # for the studies of appendix B
     "hindsight-separable": separable_critic,
 }
 
-# Methods that score a transition by a model of their own.
+# Methods that are not a representation and a measure.
 OTHERS: dict[str, Callable[[Config, EnvSpec], Curiosity]] = {"rnd": rnd, "dora": dora, "emi": emi}
 
 
 def resolve(name: str) -> str:
-    """The composition behind a method's name, or a clear error."""
+    """The composition that a method's name stands for. Raises a UserError if there is no such method."""
     if name in METHODS:
         return METHODS[name].composition
     representation, plus, measure = name.partition("+")
@@ -52,7 +52,7 @@ def resolve(name: str) -> str:
 
 
 def uses_hindsight(name: str) -> bool:
-    """Does the method of that name contrast hindsight vectors, which takes at least two trajectories?"""
+    """Whether the method contrasts hindsight vectors, which takes at least two trajectories."""
     return resolve(name).partition("+")[2].startswith("hindsight")
 
 

@@ -1,4 +1,4 @@
-"""E-values (Choshen et al., 2018): visit counters that see ahead."""
+"""DORA (Choshen et al., 2018): E-values, generalised visit counters."""
 
 import math
 
@@ -15,17 +15,16 @@ from curiax.curiosity.base import Curiosity, shift, stay
 from curiax.curiosity.experience import current
 from curiax.types import CuriosityOutput, EnvSpec, Experience, Loss, Params, State
 
-DISCOUNT = 0.99  # γ_E; 0 counts visits of the action itself, not of where it leads
-RATE = 0.01  # α_E: how far one visit takes an E-value; a pair that is paid for counts as visited at least once
+DISCOUNT = 0.99  # γ_E; with 0, E counts visits of (x, a) itself, not of what follows
+RATE = 0.01  # α_E: step of an E-value per visit
 
 
 def dora(config: Config, spec: EnvSpec) -> Curiosity:
-    """DORA: E(x, a) starts near 1 and learns by SARSA that every reward is zero. Each visit takes E further from 1.
+    """E(x, a) starts near 1 and is trained by SARSA with zero rewards, so each visit lowers it. Reward: 1/√(−ln E).
 
-    E = sigmoid(ℓ), drawn towards sg γ_E E(x_{t+1}, a_{t+1}) by cross-entropy, whose gradient in ℓ is E − γ_E E': in a
+    E = sigmoid(ℓ) is trained by cross-entropy towards sg γ_E E(x_{t+1}, a_{t+1}), with gradient E − γ_E E' in ℓ: in a
     table, a step η is SARSA's E ← (1 − α) E + α γ_E E' with α = η E (1 − E). Squared error has the same optimum, but no
-    gradient near E = 1. Paid 1/√(−ln E(x_t, a_t)). The target is deterministic. The head has an output for every
-    action, or reads an action that is a vector.
+    gradient near E = 1. The head has one output per action, or takes an action vector as input.
     """
     network, discount, rate = config.network, DISCOUNT, RATE
 
@@ -59,7 +58,7 @@ def dora(config: Config, spec: EnvSpec) -> Curiosity:
 
 
 def first_logit(rate: float) -> float:
-    """ℓ of E = 1 − α_E, the E-value after one visit: 1 itself is out of a sigmoid's reach."""
+    """ℓ of E = 1 − α_E, the E-value after one visit: a sigmoid cannot reach 1."""
     return math.log((1 - rate) / rate)
 
 
@@ -77,9 +76,9 @@ def sarsa_target(
     discount: float,
     ended: Bool[Array, "T B"] | None = None,
 ) -> tuple[Float[Array, "T B"], Bool[Array, "T B"]]:
-    """γ E(x_{t+1}, a_{t+1}), zero at an episode's end of either kind, and where it is known.
+    """γ_E E(x_{t+1}, a_{t+1}), zero where an episode terminates or truncates; and a mask of where it is known.
 
-    The last step of a sequence has no known next action, and trains nothing, unless it is known to end an episode.
+    The next action of a sequence's last step is unknown, unless that step ends an episode.
     """
     following, goes_on = shift(value, 1), shift(valid, 1)
     known = valid & (jnp.arange(value.shape[0]) < value.shape[0] - 1)[:, None]
@@ -89,10 +88,10 @@ def sarsa_target(
 
 
 def minus_log_evalue(logit: Float[Array, "*any"], rate: float) -> Float[Array, "*any"]:
-    """−ln E, E at most 1 − α_E: a pair that is being paid for has been visited once at least."""
+    """−ln E, with E at most 1 − α_E: a pair that is scored has been visited at least once."""
     return jnp.maximum(jax.nn.softplus(-logit), -math.log1p(-rate))
 
 
 def counter(surprise: Float[Array, "*any"], rate: float) -> Float[Array, "*any"]:
-    """Generalised visits, ln E / ln(1 − α_E), from −ln E."""
+    """The generalised visit count ln E / ln(1 − α_E), from −ln E."""
     return surprise / -math.log1p(-rate)

@@ -1,4 +1,4 @@
-"""Trajectories as a curiosity method sees them: with beliefs, as a stream or in pairs of observations."""
+"""Trajectories as a curiosity method sees them: with beliefs, as a stream or as pairs of observations."""
 
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Shaped
@@ -9,9 +9,9 @@ from curiax.types import Agent, Experience, Trajectory
 
 
 def from_stream(agent: Agent, trajectory: Trajectory, belief: Float[Array, "B D"] | None = None) -> Experience:
-    """T+1 observations and the beliefs that follow from `belief`, by default the acting network's.
+    """A rollout with its beliefs, which start from `belief`, by default the acting network's.
 
-    Without a core, as where a method trains no beliefs, there are none.
+    There are no beliefs if the agent has no core, as for methods that train none.
     """
     if not has_beliefs(agent):
         return Experience(trajectory.obs, trajectory.action, trajectory.valid)
@@ -32,7 +32,7 @@ def from_pairs(
     belief: Float[Array, "B D"],
     previous_action: Shaped[Array, "B *action"],
 ) -> Experience:
-    """T transitions, of which any may end its episode. The last three arguments are those before the first step."""
+    """T transitions, any of which may end an episode. The last three arguments are the state before the first step."""
     pairs = Experience(obs, action, jnp.ones(ended.shape, bool), next_obs=next_obs, ended=ended)
     if not has_beliefs(agent):
         return pairs
@@ -57,11 +57,11 @@ def following(experience: Experience) -> Shaped[Array, "T B *obs"]:
 
 
 def observations(experience: Experience) -> Shaped[Array, "N B *obs"]:
-    """All observations, each once: T+1 of a stream, where one ends a transition and begins the next, or 2T in pairs."""
+    """All observations, each once: T+1 of a stream, or 2T of pairs."""
     return experience.obs if experience.next_obs is None else jnp.concatenate([experience.obs, experience.next_obs])
 
 
 def ends(experience: Experience, x: Shaped[Array, "N B *any"]) -> tuple[Array, Array]:
-    """Both ends of every transition, x_t and x_{t+1}, of what was computed from `observations`."""
+    """x_t and x_{t+1} of every transition, where x was computed from `observations`."""
     num_steps = experience.valid.shape[0]
     return x[:num_steps], x[-num_steps:]

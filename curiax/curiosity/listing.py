@@ -1,4 +1,4 @@
-"""Table 1 on the screen."""
+"""Prints the paper's Table 1."""
 
 from rich import box
 from rich.console import Console
@@ -19,11 +19,11 @@ IS_SAID_TO_BE = {
     "dependent_noise": "robust to\nstate- or\naction-\ndependent\nnoise",
     "dynamics": "dynamics-\naware",
 }
-WIDE = 116  # columns of a terminal into which all of it fits
+WIDE = 116  # columns of a terminal that fit the whole table
 
 
 def show_table_1(console: Console) -> None:
-    """The paper's Table 1, in one piece or two, and what else can be combined."""
+    """Prints Table 1, in two parts on a narrow terminal, and what else can be combined."""
     wide = console.width >= WIDE
     for columns in [WORKS_BY | IS_SAID_TO_BE] if wide else [WORKS_BY, IS_SAID_TO_BE]:
         console.print(table_1(columns), soft_wrap=False)

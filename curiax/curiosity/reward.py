@@ -10,7 +10,7 @@ from curiax.config import BonusConfig
 
 
 class Moments(NamedTuple):
-    """Bias-corrected exponential moving averages of a batch's mean and mean square."""
+    """Exponential moving averages of batch mean and mean square, before bias correction."""
 
     count: Float[Array, ""]  # updates so far
     first: Float[Array, ""]
@@ -49,13 +49,13 @@ def mean_and_scale(state: Moments, decay: float) -> tuple[Float[Array, ""], Floa
 def intrinsic_reward(
     config: BonusConfig, state: Moments, error: Float[Array, "T B"], valid: Bool[Array, "T B"]
 ) -> tuple[Moments, Float[Array, "T B"]]:
-    """r_int = max((r_raw − μ)/σ, 0), or r_raw/σ without prioritisation. The statistics include this batch."""
+    """New statistics, which include this batch, and r_int = max((r_raw − μ)/σ, 0), or r_raw/σ if not prioritised."""
     state = moments_update(state, error, valid, config.decay)
     return state, jnp.where(valid, pay(config, state, error), 0.0)
 
 
 def pay(config: BonusConfig, state: Moments, error: Float[Array, "T B"]) -> Float[Array, "T B"]:
-    """The same by statistics as they are."""
+    """r_int without updating the statistics."""
     mean, scale = mean_and_scale(state, config.decay)
     return jnp.maximum((error - mean) / scale, 0.0) if config.prioritise else error / scale
 
@@ -68,9 +68,9 @@ def mix(
     extrinsic: Float[Array, "T B"],
     valid: Bool[Array, "T B"],
 ) -> tuple[BonusState, Float[Array, "T B"], Float[Array, "T B"]]:
-    """The new statistics, the reward the policy is trained on, and the intrinsic part of it.
+    """New statistics, the reward that the policy is trained on, and its intrinsic part.
 
-    intrinsic: r = r_int.   mixed: r = r_ext/σ_ext + 0.2 r_int.
+    intrinsic: r = r_int.   mixed: r = r_ext/σ_ext + w r_int, where w is `intrinsic_weight`, 0.2 in the paper.
     """
     intrinsic_state, intrinsic = intrinsic_reward(config, state.intrinsic, error, valid)
     extrinsic_state = moments_update(state.extrinsic, extrinsic, valid, config.decay)

@@ -1,13 +1,13 @@
-"""The methods that have a name: the paper's Table 1, as data."""
+"""The named methods: the paper's Table 1, as data."""
 
 from typing import NamedTuple
 
 
 class Method(NamedTuple):
-    """A row of the table. From `inputs` on, what the paper says of it."""
+    """A row of the table. The fields from `inputs` on are the paper's claims."""
 
     name: str  # as its authors call it
-    composition: str  # representation+measure, or the name of a method with a model of its own
+    composition: str  # representation+measure, or the name of a method that is neither
     about: str
     inputs: str
     target: str
@@ -24,7 +24,7 @@ PREDICT, RECONSTRUCT = "L predict", "L reconstruct\n+ L invariance"
 HINDSIGHT = Method(
     "Curiosity in Hindsight",
     "REPRESENTATION+hindsight",
-    "any representation, paid for what hindsight cannot explain",
+    "any representation, error that hindsight cannot explain",
     *("Xₜ, Aₜ, Zₜ₊₁", NEXT, RECONSTRUCT, "any representation"),
     *(True, True, True),
 )
@@ -47,7 +47,7 @@ METHODS = {
     "emi": Method(
         "EMI",
         "emi",
-        "embeddings with linear dynamics, paid for the residual (Kim 2019)",
+        "embeddings with linear dynamics, their residual (Kim 2019)",
         *(NOW, NEXT, PREDICT, "MI-maximising"),
         *(False, False, True),
     ),
@@ -61,7 +61,7 @@ METHODS = {
     "dora": Method(
         "DORA",
         "dora",
-        "E-values, visit counters that see ahead (Choshen 2018)",
+        "E-values, generalised visit counters (Choshen 2018)",
         *(NOW, "constant zero", PREDICT, "pixel space"),
         *(True, True, False),
     ),
@@ -82,13 +82,13 @@ METHODS = {
     "byol-hindsight": HINDSIGHT._replace(
         name="BYOL-Hindsight",
         composition="byol+hindsight",
-        about="bootstrapped embeddings, paid for what hindsight cannot explain (Jarrett 2023)",
+        about="bootstrapped embeddings, error that hindsight cannot explain (Jarrett 2023)",
         space="bootstrapped",
     ),
     "icm+hindsight": HINDSIGHT._replace(
         name="ICM + hindsight",
         composition="icm+hindsight",
-        about="inverse-dynamics features, paid for what hindsight cannot explain",
+        about="inverse-dynamics features, error that hindsight cannot explain",
         space="action predictive",
     ),
 }

@@ -1,7 +1,7 @@
-"""Trains a curiosity: the only place that turns its losses into a step of an optimiser.
+"""Trains a curiosity method: the only place that turns its losses into an optimiser step.
 
-The learner adds the losses of policy and value to the same step. Everything else that trains a curiosity (the drop-in
-class, `lab.diagnose`, `lab.scm`, `lab.patches`) trains it alone, as a `WorldModel`.
+The learner adds the losses of policy and value to the same step. Everything else that trains a curiosity method (the
+drop-in class, `lab.diagnose`, `lab.scm`, `lab.patches`) trains it alone, as a `WorldModel`.
 """
 
 from collections.abc import Callable
@@ -27,17 +27,17 @@ BELIEFS: Any = LearnerParams(agent=Agent(True, True, True, False, False), duals=
 
 
 class Step(NamedTuple):
-    """What one step of the optimiser leaves."""
+    """The result of one optimiser step."""
 
     params: Any
     optimizer: State
     losses: dict[str, Float[Array, ""]]  # masked means, before weighting
     grads: Any
-    aux: Any  # what the losses came with
+    aux: Any  # auxiliary output of the losses
 
 
 class WorldState(NamedTuple):
-    """A curiosity that is trained alone: all that its training changes."""
+    """The training state of a curiosity method that is trained alone."""
 
     params: LearnerParams  # encoder, action embedding and core, if the method trains them, and the method's own
     critic: State
@@ -47,8 +47,8 @@ class WorldState(NamedTuple):
 
 
 class WorldModel(NamedTuple):
-    """A curiosity method that can be trained alone. Functions take the data as `experience_of(agent)`: beliefs are
-    part of what is trained."""
+    """Functions that train a curiosity method alone. They take data as a function `experience_of(agent)`, since the
+    beliefs depend on trained parameters."""
 
     init: Callable[[PRNGKeyArray, Agent], WorldState]
     score: Callable[[WorldState, Callable[[Agent], Experience], PRNGKeyArray], CuriosityOutput]
@@ -56,7 +56,7 @@ class WorldModel(NamedTuple):
 
 
 class Learned(NamedTuple):
-    """What a step of a world model found in its data, before it learned from them."""
+    """What a step of a world model computed, with the parameters before the step."""
 
     output: CuriosityOutput
     experience: Experience
@@ -65,7 +65,7 @@ class Learned(NamedTuple):
 
 
 def make_world_model(curiosity: Curiosity, optimizer: optax.GradientTransformation) -> WorldModel:
-    """The functions that train this curiosity alone."""
+    """The functions that train this curiosity method alone."""
 
     def init(key: PRNGKeyArray, agent: Agent) -> WorldState:
         params, critic, targets = curiosity.init(key, agent.encoder)
@@ -92,7 +92,7 @@ def world_step(
     experience_of: Callable[[Agent], Experience],
     key: PRNGKeyArray,
 ) -> tuple[WorldState, Learned]:
-    """One gradient step on the curiosity's losses, critic included; then the targets follow."""
+    """One gradient step on the curiosity's losses and one of its critic, then an update of the targets."""
 
     def losses(params: LearnerParams) -> tuple[dict[str, Loss], tuple[CuriosityOutput, Experience]]:
         experience = experience_of(params.agent)
@@ -112,7 +112,7 @@ def gradient_step(
     params: Any,
     optimizer_state: State,
 ) -> Step:
-    """One step down the weighted sum of the mean losses. `losses` also returns whatever the caller needs."""
+    """One optimiser step on the weighted sum of the mean losses. `losses` also returns auxiliary output."""
 
     def total(params: Any) -> tuple[Float[Array, ""], tuple[dict[str, Array], Any]]:
         found, aux = losses(params)
@@ -127,7 +127,7 @@ def gradient_step(
 def descend(
     optimizer: optax.GradientTransformation, grads: Params, params: Any, optimizer_state: State
 ) -> tuple[Any, State]:
-    """Parameters and state after one step of the optimiser."""
+    """Parameters and optimiser state after one step."""
     with jax.numpy_dtype_promotion("standard"):  # optax relies on it
         updates, optimizer_state = optimizer.update(grads, optimizer_state)
     return optax.apply_updates(params, updates), optimizer_state
@@ -147,8 +147,8 @@ def masked_mean(loss: Loss) -> Float[Array, ""]:
 
 
 def masked_sums(values: list[Loss]) -> list[tuple[Float[Array, ""], Float[Array, ""]]]:
-    """The sum and the count of each. The last axis, the streams, is summed for all at once: with several processes
-    that is one message instead of one for each number."""
+    """Sum and count of each loss. The last axis, the streams, is summed for all losses at once: with several processes
+    that is one message."""
     parts = []
     for value, mask, _ in values:
         others = tuple(range(value.ndim - 1))
@@ -160,12 +160,13 @@ def masked_sums(values: list[Loss]) -> list[tuple[Float[Array, ""], Float[Array,
 
 
 def make_optimizer(config: Config, trains_beliefs: bool = True) -> optax.GradientTransformation:
-    """Adam with a limit on the norm of the whole gradient. The encoder ω has a learning rate of its own.
+    """Adam with clipping of the global gradient norm. The encoder ω has a learning rate of its own.
 
-    The world model's learning rate decays: the curiosity's, and that of encoder and core if the curiosity trains them.
+    The world model's learning rate decays: that of the curiosity's parameters, and of the agent's beliefs if it trains
+    them.
     """
     clip = optax.clip_by_global_norm(MAX_GRADIENT_NORM)
-    adam = optax.flatten(optax.chain(clip, optax.adam(config.learning_rate)))  # one long vector
+    adam = optax.flatten(optax.chain(clip, optax.adam(config.learning_rate)))  # one long vector is faster
     steps = [adam, optax.masked(optax.scale(config.network.encoder_speed), ENCODER)]
     if config.world.half_life:
         world = BELIEFS if trains_beliefs else CURIOSITY

@@ -1,6 +1,7 @@
 """The table of environments."""
 
 from collections.abc import Callable
+from importlib import import_module
 from types import ModuleType
 from typing import NamedTuple
 
@@ -8,17 +9,17 @@ from curiax.config import Config
 from curiax.envs import atari, craftax, gymnax, maze, scm
 from curiax.envs.base import Environment, HostEnvironment
 from curiax.errors import UserError, unknown_name
-from curiax.types import RETURN, EnvSpec, Score
+from curiax.types import EnvSpec, Profile, Score
 
 ENVS = {f"maze/{name}": setting.about for name, setting in maze.SETTINGS.items()}
 ENVS |= {f"scm/{name}": about for name, about in scm.ABOUT.items()}
 ENVS |= {f"atari/{name}": about for name, about in atari.ABOUT.items()}
 ENVS |= {"atari/GAME": "any of EnvPool's games by its ALE name"}
 ENVS |= {f"craftax/{name}": about for name, about in craftax.ABOUT.items()}
-ENVS |= {f"gymnax/{name}": about for name, about in gymnax.ABOUT.items()}  # and every other of gymnax
+ENVS |= {f"gymnax/{name}": about for name, about in gymnax.ABOUT.items()}  # and all others of gymnax, by name
 ENVS |= {"gym/ID": "any Gymnasium environment by its id, such as gym/CartPole-v1"}
 
-FOREIGN = {"craftax": craftax, "gymnax": gymnax}  # JAX environments of others
+FOREIGN = {"craftax": craftax, "gymnax": gymnax}  # third-party JAX environments
 
 
 def make(name: str) -> Environment:
@@ -32,7 +33,7 @@ def make(name: str) -> Environment:
         raise UserError(unknown_name("environment", name, ENVS))
     if name.startswith("scm/"):
         return scm.make(name.removeprefix("scm/"))
-    return maze.make(name.removeprefix("maze/"), coin_reward=1.0)  # counts in the mixed regime alone
+    return maze.make(name.removeprefix("maze/"), coin_reward=1.0)  # only matters with mixed rewards
 
 
 class Host(NamedTuple):
@@ -59,11 +60,11 @@ def spec_of_gym(config: Config) -> EnvSpec:
 
 
 def load_gym() -> ModuleType:
-    """The adapter, if Gymnasium is there."""
+    """The Gymnasium adapter. Raises a UserError if Gymnasium is not installed."""
     try:
         from curiax.envs import gymnasium as host
     except ImportError as error:
-        raise UserError(f"gym/… needs Gymnasium, which is not here: pip install 'curiax[gym]' ({error})") from error
+        raise UserError(f"gym/… needs Gymnasium: pip install 'curiax[gym]' ({error})") from error
     return host
 
 
@@ -79,22 +80,47 @@ def make_host(config: Config, batch_size: int, seed: int) -> HostEnvironment:
 
 
 def spec_of(config: Config) -> EnvSpec:
-    """What the config's environment is like, wherever it is stepped."""
+    """The spec of the config's environment, compiled or on the host."""
     if on_host(config.env):
         return HOSTS[config.env.partition("/")[0]].spec(config)
     return make(config.env).spec
 
 
-def scores_of(name: str) -> tuple[Score, ...]:
-    """The scores of an environment, by its name alone: nothing is made, and nothing of others is imported."""
+PLAYERS = {"maze": "curiax.envs.maze.play"}  # families that a person can play in a terminal
+PROFILES = {
+    "maze": maze.profile_of,
+    "scm": scm.profile_of,
+    "atari": atari.profile_of,
+    "craftax": craftax.profile_of,
+}
+
+
+def profile_of(name: str) -> Profile:
+    """What the environment of that name says of itself."""
     family, _, rest = name.partition("/")
-    if family == "atari":
-        return atari.scores_of(rest)
-    return {"maze": maze.SCORES, "craftax": craftax.SCORES}.get(family, (RETURN,))
+    return PROFILES[family](rest) if family in PROFILES else Profile(rest or name)
+
+
+def scores_of(name: str) -> tuple[Score, ...]:
+    return profile_of(name).scores
+
+
+def setting_of(name: str) -> str:
+    """`on-demand` of `maze/on-demand`: the name within its family."""
+    return name.partition("/")[2] or name
+
+
+def play(name: str, seed: int) -> None:
+    """Lets the user play an environment in the terminal."""
+    family, _, rest = name.partition("/")
+    playable = [known for known in ENVS if known.partition("/")[0] in PLAYERS]
+    if name not in playable:
+        raise UserError(unknown_name("environment", name, playable))
+    import_module(PLAYERS[family]).play(rest, seed)
 
 
 def check_name(name: str) -> None:
-    """Says which names there are, unless this is one. EnvPool knows all of ALE's games, and Gymnasium its own."""
+    """Raises a UserError with the nearest names if there is no such environment."""
     if name.startswith("atari/"):
         atari.load(name.removeprefix("atari/"))
     elif name.startswith("gym/"):

@@ -1,4 +1,4 @@
-"""The contracts of environments, and the stream of steps made from a batch of JAX ones."""
+"""The interfaces of environments, and streams of steps from a batch of JAX environments."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -14,16 +14,16 @@ Noise = Any
 
 
 class Environment(NamedTuple):
-    """An environment is a deterministic function of noise drawn beforehand.
+    """A JAX environment: deterministic functions of noise that is drawn beforehand.
 
-    Drawing first lets a rollout draw for all its steps at once, and lets a second implementation be fed the same noise.
+    So a rollout draws the noise of all its steps at once, and a second implementation can be tested on the same noise.
     """
 
     spec: EnvSpec
     draw: Callable[[PRNGKeyArray], Noise]  # all the randomness of one step or reset
     reset: Callable[[Noise], tuple[State, Array]]  # -> state, obs
     step: Callable[[State, Array, Noise], tuple[State, TimeStep]]
-    dear_reset: bool = False  # a reset costs many steps: none is made in vain
+    dear_reset: bool = False  # a reset costs as much as many steps, so only ended episodes are reset
 
 
 class HostStep(NamedTuple):
@@ -39,9 +39,9 @@ class HostStep(NamedTuple):
 
 
 class HostEnvironment(NamedTuple):
-    """B environments stepped outside the compiled program, by the rules of a stream.
+    """B environments stepped on the host, outside the compiled program.
 
-    One whose episode has ended is reset instead and ignores its action: the final observation stays in the stream.
+    A step after the end of an episode resets that environment and ignores its action, as in `stream_step`.
     """
 
     spec: EnvSpec
@@ -51,19 +51,19 @@ class HostEnvironment(NamedTuple):
 
 
 class Stream(NamedTuple):
-    """B environments between two steps."""
+    """State of B environments between two steps."""
 
     state: State
     obs: Shaped[Array, "B *obs"]
     first: Bool[Array, " B"]
     last: Bool[Array, " B"]
     age: Int[Array, " B"]  # steps taken in the episode
-    limit: Int[Array, " B"]  # at which age it is truncated
+    limit: Int[Array, " B"]  # age at which the episode is truncated
     returns: Float[Array, " B"]  # extrinsic reward of the episode so far
 
 
 def stream_reset(env: Environment, noise: Noise, batch_size: int) -> Stream:
-    """Starts B episodes; the first ones are cut short, each at another age, so that they do not all end together."""
+    """Starts B episodes with staggered time limits, so that they do not all end at once."""
     state, obs = jax.vmap(env.reset)(noise)
     limit = env.spec.time_limit - jnp.arange(batch_size, dtype=jnp.int32) * env.spec.time_limit // batch_size
     return Stream(
@@ -78,10 +78,10 @@ def stream_reset(env: Environment, noise: Noise, batch_size: int) -> Stream:
 
 
 def stream_step(env: Environment, stream: Stream, action: Int[Array, " B"], noise: Noise) -> tuple[Stream, TimeStep]:
-    """One step of each environment; one whose episode has ended is reset instead and ignores the action.
+    """Steps each environment; one whose episode has ended is reset instead and ignores the action.
 
-    The final observation thus stays in the stream, and a time limit truncates rather than terminates. At a reset
-    `info` and `episode` mean nothing: that step is not a transition.
+    The final observation thus stays in the stream. A time limit truncates rather than terminates. At a reset `info`
+    and `episode` are meaningless: that step is not a transition.
     """
     stepped, step = jax.vmap(env.step)(stream.state, action, noise)
     reset = stream.last
@@ -111,7 +111,7 @@ def stream_step(env: Environment, stream: Stream, action: Int[Array, " B"], nois
 def begin_together(
     env: Environment, noise: Noise, ended: Bool[Array, " B"], state: State, obs: Shaped[Array, "B *obs"]
 ) -> tuple[State, Shaped[Array, "B *obs"]]:
-    """New episodes where one has ended. All are reset, and most of the resets thrown away: cheaper than to choose."""
+    """State and observation with ended episodes reset. Resets all and discards most: cheaper than branching."""
     fresh, first_obs = jax.vmap(env.reset)(noise)
     return jax.tree.map(lambda new, old: where(ended, new, old), fresh, state), where(ended, first_obs, obs)
 
@@ -119,8 +119,8 @@ def begin_together(
 def begin_one_by_one(
     env: Environment, noise: Noise, ended: Bool[Array, " B"], state: State, obs: Shaped[Array, "B *obs"]
 ) -> tuple[State, Shaped[Array, "B *obs"]]:
-    """The same, with as many resets as episodes have ended."""
-    streams = jnp.argsort(~ended)  # those that have ended come first
+    """The same with a loop over the ended episodes only."""
+    streams = jnp.argsort(~ended)  # ended ones first
 
     def begin(index: Int[Array, ""], everything: tuple[State, Array]) -> tuple[State, Array]:
         stream = streams[index]

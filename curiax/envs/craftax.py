@@ -1,7 +1,8 @@
-"""Craftax (Matthews et al., 2024): Crafter in JAX (Classic), and the larger game made after it."""
+"""Craftax (Matthews et al., 2024): Crafter in JAX (Classic), and a larger game based on it."""
 
 import contextlib
 import io
+import math
 import os
 from functools import cache
 from importlib import import_module
@@ -16,7 +17,7 @@ from jaxtyping import Array, Float, UInt8
 from curiax.envs.base import Environment
 from curiax.envs.foreign import Answer, Foreign, adapt, their_rules
 from curiax.errors import UserError, unknown_name
-from curiax.types import RETURN, Score
+from curiax.types import RETURN, Profile, Score
 
 
 class Game(NamedTuple):
@@ -28,19 +29,35 @@ class Game(NamedTuple):
 
 
 GAMES = {
-    "classic-symbolic": Game("Craftax-Classic-Symbolic-v1", "craftax_classic", False, 10_000, "Crafter, as numbers"),
-    "classic-pixels": Game("Craftax-Classic-Pixels-v1", "craftax_classic", True, 10_000, "Crafter, as 63×63 pictures"),
-    "symbolic": Game("Craftax-Symbolic-v1", "craftax", False, 100_000, "Craftax, as numbers: nine floors of it"),
-    "pixels": Game("Craftax-Pixels-v1", "craftax", True, 100_000, "Craftax, as 130×110 pictures"),
+    "classic-symbolic": Game("Craftax-Classic-Symbolic-v1", "craftax_classic", False, 10_000, "Crafter, as a vector"),
+    "classic-pixels": Game("Craftax-Classic-Pixels-v1", "craftax_classic", True, 10_000, "Crafter, as 63×63 images"),
+    "symbolic": Game("Craftax-Symbolic-v1", "craftax", False, 100_000, "Craftax (nine floors), as a vector"),
+    "pixels": Game("Craftax-Pixels-v1", "craftax", True, 100_000, "Craftax (nine floors), as 130×110 images"),
 }
 ABOUT = {name: game.about for name, game in GAMES.items()}
 ACHIEVEMENT = "achievement/"
 NEVER = 2**30  # steps
 SCORES = (
-    Score("achievements", "achievements per episode", "achievements"),
+    Score(
+        "achievements",
+        "achievements per episode",
+        "achievements",
+        bounds=(0.0, math.inf),
+        digits=1,
+        more="unlocks more achievements per episode",
+        fewer="unlocks fewer achievements per episode",
+    ),
     Score("score", "Crafter's score, percent", "Crafter's score", bounds=(0.0, 100.0)),
     RETURN,
 )
+TEXT = (
+    "The agent gathers, builds and fights in a world that is new in every episode. "
+    "The score is the number of achievements that an episode unlocks."
+)
+
+
+def profile_of(name: str) -> Profile:
+    return Profile("Crafter" if name.startswith("classic") else "Craftax", text=TEXT, scores=SCORES)
 
 
 def check_name(name: str) -> None:
@@ -60,14 +77,14 @@ def constants(game: Game) -> ModuleType:
 
 @cache
 def make(name: str) -> Environment:
-    """One world after the other: each episode begins in a new one."""
+    """The environment; each episode begins in a new world."""
     check_name(name)
     game = GAMES[name]
     return adapt(foreign(name, game, load(game)))
 
 
 def load(game: Game) -> Any:
-    """Without automatic resets. Making the textures of pictures takes a minute, once, and prints: that is not ours."""
+    """Craftax's own environment, without automatic resets and without the messages that it prints."""
     from craftax.craftax_env import make_craftax_env_from_name
 
     if game.pixels:
@@ -77,7 +94,7 @@ def load(game: Game) -> Any:
 
 
 def keep_textures(module: ModuleType) -> None:
-    """Craftax keeps its textures where it is installed. Where that cannot be written, the user's cache holds them."""
+    """Moves Craftax's texture cache to the user's cache directory if Craftax is installed read-only."""
     path = Path(module.TEXTURE_CACHE_FILE)
     if path.exists() or os.access(path.parent, os.W_OK):
         return
@@ -87,7 +104,7 @@ def keep_textures(module: ModuleType) -> None:
 
 
 def foreign(name: str, game: Game, env: Any) -> Foreign:
-    # Its own time limit calls itself an end of the game; the stream's truncates.
+    # Craftax terminates at its time limit; the stream truncates instead.
     params = env.default_params.replace(max_timesteps=NEVER)
     unlocked = {f"{ACHIEVEMENT}{one.name.lower()}": one.value for one in constants(game).Achievement}
 
@@ -112,24 +129,23 @@ def foreign(name: str, game: Game, env: Any) -> Foreign:
         step=step,
         observation_scale=255.0 if game.pixels else 1.0,
         dear_reset=True,
-        scores=SCORES,
         derive=score,
     )
 
 
 def to_bytes(picture: Float[Array, "h w 3"]) -> UInt8[Array, "h w 3"]:
-    """As Crafter's pictures are: a quarter of the memory."""
+    """The image as bytes, as in Crafter: a quarter of the memory."""
     return jnp.clip(jnp.round(picture * 255), 0, 255).astype(jnp.uint8)
 
 
 def achievements(unlocked: dict[str, int], found: Array) -> dict[str, Array]:
-    """How many the episode has unlocked so far, and which."""
+    """The number of achievements unlocked so far in the episode, and a flag for each."""
     each = {name: found[index].astype(jnp.float32) for name, index in unlocked.items()}
     return {"achievements": jnp.sum(jnp.stack(list(each.values())))} | each
 
 
 def score(means: dict[str, float]) -> dict[str, float]:
     """Crafter's score, from the shares s_i of episodes that unlocked each achievement, in percent (Hafner, 2021):
-    exp(mean ln(1 + s_i)) − 1. Nothing where there are no achievements."""
+    exp(mean ln(1 + s_i)) − 1. Empty if there are no achievements."""
     shares = [value for name, value in means.items() if name.startswith(ACHIEVEMENT)]
     return {"score": float(np.expm1(np.mean(np.log1p(100 * np.array(shares)))))} if shares else {}

@@ -1,7 +1,7 @@
-"""JAX environments written by others, as ours: a thin adapter, and everything stays compiled.
+"""Adapts third-party JAX environments to `Environment`; everything stays compiled.
 
-Theirs take a random key at every step, so a key is all the randomness that is drawn beforehand. Their automatic resets
-are not used: the final observation of an episode must stay in the stream.
+They take a random key at every step, so the noise that is drawn beforehand is a key. Their automatic resets are not
+used: the final observation of an episode must stay in the stream.
 """
 
 import warnings
@@ -14,13 +14,13 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, PRNGKeyArray, Shaped, UInt32
 
 from curiax.envs.base import Environment
-from curiax.types import RETURN, EnvSpec, Score, State, TimeStep, nothing_derived
+from curiax.types import EnvSpec, State, TimeStep, nothing_derived
 
-Key = UInt32[Array, " words"]  # as numbers, so that states that hold keys can be saved
+Key = UInt32[Array, " words"]  # raw key data: states may hold keys, and checkpoints must save them
 
 
 class Answer(NamedTuple):
-    """What a foreign environment answers to an action, before any reset."""
+    """What a third-party environment returns for an action, before any reset."""
 
     obs: Array
     state: State
@@ -31,7 +31,7 @@ class Answer(NamedTuple):
 
 
 class Foreign(NamedTuple):
-    """An environment of others. Whatever dtypes its parts have, `adapt` settles them."""
+    """A third-party environment. `adapt` converts its dtypes."""
 
     name: str
     num_actions: int
@@ -41,12 +41,11 @@ class Foreign(NamedTuple):
     observation_scale: float = 1.0
     dear_reset: bool = False
     action_parts: tuple[int, ...] | None = None  # this and the following as in EnvSpec
-    scores: tuple[Score, ...] = (RETURN,)
     derive: Callable[[dict[str, float]], dict[str, float]] = nothing_derived
 
 
 def adapt(foreign: Foreign) -> Environment:
-    """The same environment by the contract of ours."""
+    """The environment as an `Environment`."""
     key = jax.eval_shape(draw, jax.random.key(0))
     with their_rules():
         _, begun = jax.eval_shape(foreign.reset, key)
@@ -66,8 +65,8 @@ def adapt(foreign: Foreign) -> Environment:
             obs=settle_observation(answer.obs),
             reward=number(answer.reward),
             terminated=flag(answer.terminated),
-            truncated=flag(answer.truncated),  # by the environment itself; a time limit is the stream's
-            info={"noise": jnp.array(False)},  # nobody has marked any
+            truncated=flag(answer.truncated),  # by the environment itself; the stream adds the time limit
+            info={"noise": jnp.array(False)},  # they do not mark noise
             episode={name: number(value) for name, value in answer.episode.items()},
         )
 
@@ -78,7 +77,6 @@ def adapt(foreign: Foreign) -> Environment:
         time_limit=foreign.time_limit,
         observation_scale=foreign.observation_scale,
         action_parts=foreign.action_parts,
-        scores=foreign.scores,
         derive=foreign.derive,
     )
     return Environment(spec, draw, reset, step, foreign.dear_reset)
@@ -90,14 +88,14 @@ def draw(key: PRNGKeyArray) -> Key:
 
 @contextmanager
 def their_rules() -> Iterator[None]:
-    """Our tests forbid mixed dtypes and ranks; others rely on them, and JAX warns of some."""
+    """Allows dtype and rank promotion, which our tests forbid and third-party code relies on, and ignores warnings."""
     with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
 
 
 def settle(state: State, like: State) -> State:
-    """Arrays of the dtypes that they have after a step: a reset may give Python's numbers, or other dtypes."""
+    """The state with the dtypes that it has after a step: a reset may give Python numbers or other dtypes."""
     return jax.tree.map(lambda value, shape: jax.lax.convert_element_type(value, shape.dtype), state, like)
 
 

@@ -1,8 +1,8 @@
 """Any Gymnasium environment, stepped on the host.
 
-Gymnasium's vector environments reset in one of three modes. A stream holds the final observation of an episode, and at
-the next step the first one of the next. NEXT_STEP is that already. In the other two a finished environment is reset at
-once and steps on with the rest: that step is thrown away, and the environment reset once more, alone.
+A stream holds the final observation of an episode, and at the next step the first one of the next episode. Of
+Gymnasium's three autoreset modes NEXT_STEP does just that. In the other two an ended environment is reset at once and
+then steps with the rest: that step is discarded, and the environment is reset once more by itself.
 """
 
 import functools
@@ -22,7 +22,7 @@ from curiax.envs.spaces import Actions, from_unit, read_action_space
 from curiax.errors import UserError, first_line, unknown_name
 from curiax.types import EnvSpec
 
-# Who registers the names that begin so. Of others the module can be given, as in MODULE:ID.
+# Modules that register the ids with these prefixes. For others, the user names the module: MODULE:ID.
 REGISTERED_BY = {
     "MiniGrid-": "minigrid",
     "BabyAI-": "minigrid",
@@ -30,7 +30,7 @@ REGISTERED_BY = {
     "NetHack": "nle",
     "curiax/": "curiax.gym",
 }
-KINDS = {"MiniGrid-": 11, "BabyAI-": 11}  # objects, colours and states are numbers below this
+KINDS = {"MiniGrid-": 11, "BabyAI-": 11}  # codes of objects, colours and states are below this
 NO_LIMIT = 2**31 - 1
 
 
@@ -56,7 +56,7 @@ def spec_of(name: str, options: GymOptions) -> EnvSpec:
 
 @functools.cache
 def spaces_of(name: str, options: GymOptions) -> tuple[Reading, Actions]:
-    """What only an environment can tell: one is made, and closed."""
+    """How observations and actions are read. Makes an environment to find out, and closes it."""
     env = make_pool(
         name, 1, replace(options, vectorization="sync") if options.vectorization == "async" else options, None
     )
@@ -76,14 +76,14 @@ def can_sync(name: str) -> bool:
 
 
 def find(name: str) -> Any:
-    """Gymnasium's entry of that name, or a line with the nearest one."""
+    """Gymnasium's registry entry. Raises a UserError with the nearest name if there is none."""
     module, _, plain = name.rpartition(":")
     module = module or next((module for start, module in REGISTERED_BY.items() if name.startswith(start)), "")
     try:
         if module:
             importlib.import_module(module)
     except ImportError as error:
-        raise UserError(f"gym/{name}: {module} is not here ({first_line(error)})") from None
+        raise UserError(f"gym/{name}: {module} cannot be imported ({first_line(error)})") from None
     if plain not in gymnasium.registry:
         known = sorted(gymnasium.registry)
         listed = [f"{len(known)} names", "more by MODULE:ID, where a module of yours registers them"]
@@ -92,8 +92,8 @@ def find(name: str) -> Any:
 
 
 def make_pool(name: str, batch_size: int, options: GymOptions, reading: Reading | None) -> VectorEnv:
-    """A vector environment. Each of its members gives of its observations what is taken of them, where `reading` says
-    what; not so an environment's own vector form, which has no members."""
+    """A vector environment. With `reading`, its members drop the parts of observations that are not read. An
+    environment's own vector form has no members and keeps them."""
     if own_form(name, options):
         return build(name, batch_size, options, {"vectorization_mode": "vector_entry_point"})
     run_async = options.vectorization == "async"
@@ -102,15 +102,15 @@ def make_pool(name: str, batch_size: int, options: GymOptions, reading: Reading 
         "vectorization_mode": "async" if run_async else "sync",
         "vector_kwargs": vector | ({"context": "forkserver"} if run_async else {}),  # JAX must not be forked
         "wrappers": [] if reading is None else [functools.partial(Picked, reading=reading)],
-        "disable_env_checker": True,  # what it checks at the first steps is checked at all of them
+        "disable_env_checker": True,  # we check every step
     }
     return build(name, batch_size, options, how)
 
 
 @functools.cache
 def own_form(name: str, options: GymOptions) -> bool:
-    """Is the environment's own vector form taken? Where nothing else is asked for, and it is the same environment: of
-    ALE's games the vector form gives other pictures."""
+    """Whether to use the environment's own vector form: by default, if its spaces are those of the single form. ALE's
+    vector form, for example, gives other images."""
     if not can_sync(name):
         return True
     if options.vectorization != "auto" or find(name).vector_entry_point is None:
@@ -131,7 +131,7 @@ def build(name: str, batch_size: int, options: GymOptions, how: dict[str, Any]) 
 
 
 class Picked(gymnasium.ObservationWrapper):
-    """What is taken of the observations, and nothing else."""
+    """Drops the parts of observations that are not read."""
 
     def __init__(self, env: gymnasium.Env, reading: Reading):
         super().__init__(env)
@@ -143,7 +143,7 @@ class Picked(gymnasium.ObservationWrapper):
 
 
 class Streams:
-    """B environments and what must be remembered of their episodes."""
+    """B environments and the statistics of their episodes."""
 
     def __init__(self, pool: VectorEnv, reading: Reading, actions: Actions, seed: int):
         self._pool, self._actions, self._seed = pool, actions, seed
@@ -170,14 +170,14 @@ class Streams:
         return self._answer(obs, first, reward, terminated, truncated, noise)
 
     def _played(self, action: Shaped[np.ndarray, "B *action"]) -> np.ndarray:
-        """As the environments want it."""
+        """The agent's actions in the environment's action space."""
         if self._actions.parts is None:
             return action + self._actions.start[0]
         space = self._pool.single_action_space
         return from_unit(self._actions, action).reshape(-1, *self._actions.shape).astype(space.dtype)
 
     def _read(self, obs: Any) -> np.ndarray:
-        """A batch, in arrays of its own."""
+        """A batch of observations as one new array."""
         return require_finite("observation", read(self._reading, obs, (self._pool.num_envs,)))
 
     def _reset_late(
@@ -188,10 +188,11 @@ class Streams:
         ended: Bool[np.ndarray, " B"],
         info: dict[str, Any],
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Of the other two modes: final observations where an episode ended, and now the reset of who should wait."""
+        """Observations and noise flags as in mode NEXT_STEP: final observations where an episode has ended, first ones
+        where it had ended one step before."""
         again = first
         if self._mode == AutoresetMode.DISABLED:
-            again = first | ended  # who ended must be reset before the next step, and again after it
+            again = first | ended  # ended environments must be reset before the next step, and again after it
         seen = obs.copy()
         if self._mode == AutoresetMode.SAME_STEP and ended.any():
             noise = np.where(ended, flag("noise", info.get("final_info", {}), len(ended)), noise)
@@ -200,7 +201,7 @@ class Streams:
         if again.any():
             fresh = self._read(self._pool.reset(options={"reset_mask": again})[0])
             if not np.array_equal(fresh[~again], obs[~again]):
-                raise ValueError("its vector form does not reset those alone that options['reset_mask'] names")
+                raise ValueError("its vector form resets more than options['reset_mask'] selects")
             seen[first] = fresh[first]
         return seen, noise
 
@@ -213,7 +214,7 @@ class Streams:
         truncated: Bool[np.ndarray, " B"],
         noise: Bool[np.ndarray, " B"],
     ) -> HostStep:
-        """What the vector environment says, as a stream says it: a step that resets means nothing else."""
+        """The vector environment's answer as a step of streams; a reset has no reward and ends nothing."""
         reward = np.where(first, 0.0, require_finite("reward", np.asarray(reward, np.float32))).astype(np.float32)
         terminated = terminated & ~first
         last = terminated | (truncated & ~first)
@@ -225,7 +226,7 @@ class Streams:
 
 
 def flag(name: str, info: dict[str, Any], batch_size: int) -> Bool[np.ndarray, " B"]:
-    """An entry of a vector environment's info; false where an environment has none."""
+    """A boolean entry of a vector environment's info; false for environments without it."""
     if name not in info:
         return np.zeros(batch_size, bool)
     return np.asarray(info[name]).astype(bool) & np.asarray(info.get(f"_{name}", True))
@@ -233,5 +234,5 @@ def flag(name: str, info: dict[str, Any], batch_size: int) -> Bool[np.ndarray, "
 
 def require_finite(name: str, x: Float[np.ndarray, "..."] | np.ndarray) -> np.ndarray:
     if x.dtype.kind == "f" and not np.isfinite(x).all():
-        raise ValueError(f"its {name} holds {x[~np.isfinite(x)][0]}, which is no finite number")
+        raise ValueError(f"its {name} contains {x[~np.isfinite(x)][0]}, expected finite numbers")
     return x

@@ -1,8 +1,7 @@
-"""Observations of a Gymnasium space, whatever it is made of, as one array of numbers.
+"""Reads observations of any Gymnasium space as one array of numbers.
 
-A Box stays as it is. Of a Dict or Tuple with an image large enough for convolutions, the image is taken and nothing
-else; of others all numbers, side by side in one vector. Discrete numbers are kinds, and each kind is an input of its
-own. Text and whatever else is no number is dropped.
+A Box stays as it is. If a Dict or Tuple has an image large enough for convolutions, only the image is read; otherwise
+all numbers are concatenated into a vector. Discrete values become one-hot. Text and other non-numbers are dropped.
 """
 
 import math
@@ -22,9 +21,9 @@ class Part(NamedTuple):
     path: tuple[Any, ...]  # of keys, into Dicts and Tuples
     shape: tuple[int, ...]  # as the environment gives it
     dtype: np.dtype  # in which it is kept
-    kinds: tuple[int, ...] = ()  # of each number; () where they are amounts
-    start: tuple[int, ...] = ()  # the lowest kind of each
-    scale: float = 1.0  # what divides it to make its numbers of size 1
+    kinds: tuple[int, ...] = ()  # number of categories of each value, which becomes one-hot; () for quantities
+    start: tuple[int, ...] = ()  # lowest category of each value
+    scale: float = 1.0  # divides it, to bring values to size 1
 
     @property
     def name(self) -> str:
@@ -36,17 +35,17 @@ class Part(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """What is taken of an observation."""
+    """Which parts of an observation are read, and the array that they become."""
 
     parts: tuple[Part, ...]
-    dropped: tuple[str, ...]  # names of what is not
-    shape: tuple[int, ...]  # of the array that is made
+    dropped: tuple[str, ...]  # names of the other parts
+    shape: tuple[int, ...]  # of the array
     dtype: np.dtype
     scale: float
 
 
 def read_space(space: Any, kinds: int = 0) -> Reading:
-    """How observations of a space are read; `kinds` makes integers kinds below that number."""
+    """How observations of a space are read; with `kinds`, integers are categories below that number."""
     found = list(leaves(space))
     parts = [part for path, leaf in found if (part := read_leaf(path, leaf, kinds)) is not None]
     images = [part for part in parts if not part.kinds and is_image(part.shape)]
@@ -63,7 +62,7 @@ def read_space(space: Any, kinds: int = 0) -> Reading:
 
 
 def leaves(space: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
-    """The spaces that a Dict or Tuple is made of, and where they stand in it."""
+    """The leaves of nested Dicts and Tuples, with their paths."""
     if isinstance(space, spaces.Dict | spaces.Tuple):
         inner = space.spaces.items() if isinstance(space, spaces.Dict) else enumerate(space.spaces)
         for key, value in inner:
@@ -73,7 +72,7 @@ def leaves(space: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, 
 
 
 def read_leaf(path: tuple[Any, ...], space: Any, kinds: int) -> Part | None:
-    """None where it is no number."""
+    """How a leaf is read; None if it is not numeric."""
     byte = np.dtype(np.uint8)
     if isinstance(space, spaces.Discrete):
         return Part(path, (), byte, (int(space.n),), (int(space.start),))
@@ -92,14 +91,14 @@ def read_leaf(path: tuple[Any, ...], space: Any, kinds: int) -> Part | None:
 
 
 def pick(reading: Reading, obs: Any) -> Any:
-    """What is taken of one observation, as it is: the array, or arrays by name."""
+    """The parts of one observation that are read, unprocessed: an array, or arrays by name."""
     if not reading.parts[0].path:
         return array_of(reading.parts[0], obs)
     return {part.name: array_of(part, obs) for part in reading.parts}
 
 
 def picked(reading: Reading, space: Any) -> tuple[Reading, Any]:
-    """How to read what `pick` gives, and its space."""
+    """How to read what `pick` returns, and its space."""
     if not reading.parts[0].path:
         return reading, space
     inner = {part.name: follow(part.path, space) for part in reading.parts}
@@ -135,11 +134,11 @@ def read(reading: Reading, obs: Any, leading: tuple[int, ...] = ()) -> np.ndarra
 
 
 def one_hot(part: Part, x: np.ndarray) -> np.ndarray:
-    """Every number as a row of zeros with a one, side by side."""
+    """The one-hot vectors of all values, concatenated."""
     kinds = np.array(part.kinds)
     index = x.reshape(-1, len(kinds)).astype(np.int64) - np.array(part.start)
     if index.min() < 0 or np.any(index >= kinds):
-        raise ValueError(f"its {part.name} holds a kind that is not one of {max(part.kinds)}")
+        raise ValueError(f"its {part.name} has a category that is not one of {max(part.kinds)}")
     rows = np.zeros((len(index), part.size), np.uint8)
     rows[np.arange(len(index))[:, None], index + (np.cumsum(kinds) - kinds)] = 1
     return rows.reshape(*x.shape[:-1], part.size)

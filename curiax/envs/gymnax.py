@@ -1,4 +1,4 @@
-"""Environments of gymnax: classic control, MinAtar, bsuite and others. Its versions 0.0.9 and 1.0 both will do."""
+"""Environments of gymnax 0.0.9 and 1.0: classic control, MinAtar, bsuite and others."""
 
 import math
 from functools import cache
@@ -13,8 +13,8 @@ from curiax.envs.foreign import Answer, Foreign, adapt, their_rules
 from curiax.errors import UserError, first_line, unknown_name
 
 ABOUT = {
-    "CartPole-v1": "gymnax: keep a pole upright (any other of gymnax by its name)",
-    "DeepSea-bsuite": "gymnax: one way in 2⁸ leads to the reward",
+    "CartPole-v1": "gymnax: keep a pole upright (any other gymnax environment by its name)",
+    "DeepSea-bsuite": "gymnax: one path in 2⁸ leads to the reward",
     "Breakout-MinAtar": "gymnax: Breakout on 10×10 cells",
 }
 NEVER = 2**30  # steps
@@ -41,7 +41,7 @@ def make(name: str) -> Environment:
         return adapt(foreign(name))
     except UserError:
         raise
-    except Exception as error:  # whatever theirs raise: one downloads images, one fails with today's JAX
+    except Exception as error:  # some download data, some fail with current JAX
         raise UserError(f"gymnax/{name}: cannot be made ({type(error).__name__}: {first_line(error)})") from None
 
 
@@ -53,7 +53,7 @@ def foreign(name: str) -> Foreign:
     numbered = hasattr(actions, "n")
 
     def observation(obs: Any) -> jax.Array:
-        """A number that only names a state becomes one-hot."""
+        """Discrete observations become one-hot."""
         return obs if num_observations is None else jax.nn.one_hot(obs, num_observations)
 
     def reset(key: jax.Array) -> tuple[jax.Array, Any]:
@@ -76,13 +76,13 @@ def foreign(name: str) -> Foreign:
 
 
 def within(box: Any, action: jax.Array) -> jax.Array:
-    """The agent's ±1 are the bounds; what is beyond them is cut off."""
+    """The action clipped to ±1 and scaled to the bounds of the box."""
     low, high = (jnp.broadcast_to(jnp.asarray(bound, jnp.float32), box.shape) for bound in (box.low, box.high))
     return low + (high - low) * (jnp.clip(action.reshape(box.shape), -1, 1) + 1) / 2
 
 
 def ends(env: Any, params: Any, state: Any, done: Any) -> tuple[Any, Any]:
-    """Has it ended of itself, or by its time limit? Before 1.0 gymnax does not say which."""
+    """terminated, truncated. Before 1.0, gymnax does not distinguish them."""
     if hasattr(env, "is_truncated"):
         return done, env.is_truncated(state, params)
     untimed = params.replace(max_steps_in_episode=NEVER)

@@ -1,9 +1,9 @@
-"""A structural-causal world x' = f(x, a, u) whose u is known: what can be learned and what cannot are told apart.
+"""A structural-causal world x' = f(x, a, u) with known u, so that noise and novelty can be measured separately.
 
-An observation is four blocks: a place on a ring (one-hot), a dial (one-hot), a panel of lamps and a screen. Actions
-stay, walk forwards or backwards, or turn the dial; that much is learned at once. At some places the lamps show a
-pattern looked up by (place, dial, action) in a fixed random table: deterministic, but it takes time to learn. The
-screen shows u, drawn anew at every step, or is dark. What lights it is the kind of noise.
+An observation has four blocks: a place on a ring (one-hot), a dial (one-hot), a panel of lamps and a screen. Actions
+stay, walk forwards or backwards, or turn the dial; their effect is learned quickly. At some places the lamps show a
+pattern looked up by (place, dial, action) in a fixed random table: deterministic, but slow to learn. The screen shows
+u, drawn anew at every step, or is dark. The kind of noise decides when it is lit.
 """
 
 import math
@@ -15,13 +15,13 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt32
 
 from curiax.envs.base import Environment
-from curiax.types import EnvSpec, TimeStep
+from curiax.types import EnvSpec, Profile, TimeStep
 
 ACTIONS = ("stay", "forwards", "backwards", "turn")
 NUM_PLACES, NUM_DIALS, NUM_LAMPS, NUM_SCREEN = 12, 4, 8, 2
 NOISY = (0, 1, 2)  # places where state-dependent noise lights the screen
 LAMPS = (6, 7, 8)  # places where the lamps are
-SHARE = 0.25  # of the steps on which the screen is lit, in every kind, under a uniformly random policy
+SHARE = 0.25  # of steps with a lit screen, for every kind of noise, under a uniformly random policy
 BRIGHTNESS = 0.5  # of a lamp: ±
 SPREAD = 1.0  # of u
 TIME_LIMIT = 64
@@ -50,11 +50,15 @@ ABOUT = {
 }
 
 
+def profile_of(kind_name: str) -> Profile:
+    return Profile("the structural-causal world", about=ABOUT.get(kind_name, ""), noise="noise on the screen")
+
+
 class Noise(NamedTuple):
     """All the randomness of one step or reset."""
 
     u: Float[Array, " 2"]
-    lit: Bool[Array, ""]  # where chance lights the screen
+    lit: Bool[Array, ""]  # of the screen, for independent noise
     place: Int[Array, ""]  # at reset
     dial: Int[Array, ""]
 
@@ -65,7 +69,7 @@ class ScmState(NamedTuple):
 
 
 def draw(key: PRNGKeyArray) -> Noise:
-    """From as many random words as there are numbers to draw: one call of the generator compiles faster than four."""
+    """All noise of a step, from one call of the random generator: it compiles faster than four calls."""
     words = jax.random.bits(key, (NUM_SCREEN + 3,), jnp.uint32) >> 8
     lit, place, dial = words[NUM_SCREEN:]
     return Noise(
@@ -77,7 +81,7 @@ def draw(key: PRNGKeyArray) -> Noise:
 
 
 def normal(words: UInt32[Array, " n"]) -> Float[Array, " n"]:
-    """Standard deviation `SPREAD`, from words of 24 bits."""
+    """Gaussian numbers with standard deviation `SPREAD`, from random words of 24 bits."""
     uniform = (words.astype(jnp.float32) + 0.5) * 2.0**-23 - 1.0
     return SPREAD * math.sqrt(2) * jax.lax.erf_inv(uniform)
 
@@ -95,7 +99,7 @@ def reset(noise: Noise) -> tuple[ScmState, Float[Array, " 26"]]:
 def step(
     kind: Kind, novelty: bool | Bool[Array, ""], state: ScmState, action: Int[Array, ""], noise: Noise
 ) -> tuple[ScmState, TimeStep]:
-    """Lamps and screen answer to where the agent was and what it did there."""
+    """One step. Lamps and screen depend on the place before the step and on the action."""
     at_screen = jnp.any(state.place == jnp.array(NOISY))
     lit = (kind.chance & noise.lit) | (kind.state & at_screen) | (kind.action & (action == 0))
     novel = jnp.any(state.place == jnp.array(LAMPS)) & novelty
@@ -109,19 +113,19 @@ def step(
         obs=observe(moved, lamps, screen),
         reward=jnp.zeros(()),
         terminated=jnp.array(False),
-        truncated=jnp.array(False),  # the time limit is the stream's
+        truncated=jnp.array(False),  # the stream adds the time limit
         info={"noise": lit, "novel": novel, "u": screen, "cell": moved.place * NUM_DIALS + moved.dial},
         episode={},
     )
 
 
 def make(kind_name: str) -> Environment:
-    """The world with one kind of noise, the lamps lit."""
+    """The world with one kind of noise and with lamps."""
     return build(f"scm/{kind_name}", KINDS[kind_name], novelty=True)
 
 
 def build(name: str, kind: Kind, novelty: bool | Bool[Array, ""]) -> Environment:
-    """`novelty` says whether the lamps are lit; in the dark there is nothing to learn but to walk and to turn."""
+    """The world with or without lamps (`novelty`). Without them there is only the agent's own movement to learn."""
     spec = EnvSpec(
         name=name,
         observation_shape=(NUM_PLACES + NUM_DIALS + NUM_LAMPS + NUM_SCREEN,),

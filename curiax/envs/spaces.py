@@ -1,6 +1,7 @@
-"""Observation and action spaces as a caller describes them, and the check of the arrays that come from them.
+"""Observation and action spaces, and checks of the arrays that belong to them.
 
-Whatever has the attributes of Gymnasium's Box, Discrete and MultiDiscrete will do; those below are for who has none.
+Any object with the attributes of Gymnasium's Box, Discrete or MultiDiscrete will do. The classes here need no
+Gymnasium.
 """
 
 import math
@@ -10,8 +11,8 @@ import numpy as np
 
 from curiax.errors import UserError
 
-NARROW = ("uint8", "int8", "bool")  # kept as they are until a network reads them; all else is made float32
-SMALLEST_IMAGE = 16  # pixels along the shorter side; what is smaller is read as a vector
+NARROW = ("uint8", "int8", "bool")  # kept until a network reads them; other dtypes become float32
+SMALLEST_IMAGE = 16  # pixels along the shorter side; smaller observations are read as vectors
 
 
 class Box(NamedTuple):
@@ -24,28 +25,28 @@ class Box(NamedTuple):
 
 
 class Discrete(NamedTuple):
-    """start, …, start + n − 1."""
+    """The integers start, …, start + n − 1."""
 
     n: int
     start: int = 0
 
 
 class MultiDiscrete(NamedTuple):
-    """Several numbers, each from 0 to one less than its entry in `nvec`."""
+    """Several integers, the i-th from 0 to nvec[i] − 1."""
 
     nvec: tuple[int, ...]
 
 
 class Observations(NamedTuple):
-    """An observation space, read."""
+    """A parsed observation space."""
 
     shape: tuple[int, ...]
     dtype: str
-    scale: float  # what divides observations to make their numbers of size 1
+    scale: float  # divides observations, to bring values to size 1
 
 
 class Actions(NamedTuple):
-    """An action space, read. `parts` and `width` are `action_parts` and `num_actions` of an EnvSpec."""
+    """A parsed action space. `parts` and `width` are `action_parts` and `num_actions` of an EnvSpec."""
 
     shape: tuple[int, ...]
     parts: tuple[int, ...] | None
@@ -56,16 +57,16 @@ class Actions(NamedTuple):
 
 
 class Segment(NamedTuple):
-    """T steps of B trajectories in pairs of observations, checked."""
+    """T transitions of B trajectories, checked: numpy arrays, or JAX arrays inside a compiled function."""
 
-    obs: Any  # [T, B, ...], as are all; arrays of numpy outside a compiled program, of JAX inside
+    obs: Any  # [T, B, ...]
     action: Any  # [T, B] or [T, B, width]
-    next_obs: Any
+    next_obs: Any  # [T, B, ...]
     ended: Any  # [T, B]
 
 
 def read_observation_space(space: Any, scale: float | None) -> Observations:
-    """Integers are divided by their largest bound, unless `scale` says otherwise; floats are taken as they are."""
+    """The parsed space. By default the scale is the largest bound of integers, and 1 for floats."""
     if getattr(space, "shape", None) is None or getattr(space, "dtype", None) is None:
         raise UserError(f"observation_space: got {space!r}, expected a Box: an object with shape, dtype, low and high")
     shape, dtype = tuple(int(length) for length in space.shape), np.dtype(space.dtype)
@@ -82,7 +83,7 @@ def read_observation_space(space: Any, scale: float | None) -> Observations:
 
 
 def is_image(shape: tuple[int, ...]) -> bool:
-    """[H, W] or [H, W, C], large enough for convolutions to pay."""
+    """Whether the shape is [H, W] or [H, W, C], large enough for convolutions."""
     return len(shape) in (2, 3) and min(shape[:2]) >= SMALLEST_IMAGE
 
 
@@ -107,7 +108,7 @@ def read_action_space(space: Any) -> Actions:
 def check_segment(
     observations: Observations, actions: Actions, obs: Any, action: Any, next_obs: Any, terminated: Any, truncated: Any
 ) -> Segment:
-    """The arrays of a call, ready for a device; or one line that names the argument, what was got and expected."""
+    """The arrays of a call, checked and converted. Raises a UserError with the argument, what it got and expected."""
     obs = check_observations("obs", observations, obs, None)
     leading = obs.shape[:2]
     return Segment(
@@ -132,7 +133,7 @@ def check_observations(name: str, space: Observations, x: Any, leading: tuple[in
 
 
 def check_actions(space: Actions, x: Any, leading: tuple[int, ...]) -> np.ndarray:
-    """Numbers from 0, or vectors: one-hot parts side by side, or reals clipped to their bounds, as an environment does,
+    """Actions as integers from 0, or as vectors: concatenated one-hot parts, or real numbers clipped to their bounds
     and scaled to ±1."""
     x = as_array("actions", x)
     if x.shape != leading + space.shape:
@@ -169,19 +170,19 @@ def check_flags(name: str, x: Any, leading: tuple[int, ...]) -> np.ndarray:
 
 
 def to_unit(space: Actions, x: np.ndarray) -> np.ndarray:
-    """A coordinate with two bounds goes to ±1; one without stays as it is."""
+    """Scales coordinates with two bounds to ±1; others stay as they are."""
     centre, half = unit(space)
     return ((np.clip(x, space.low, space.high) - centre) / half).astype(np.float32)
 
 
 def from_unit(space: Actions, x: np.ndarray) -> np.ndarray:
-    """The inverse, clipped to the bounds."""
+    """The inverse of `to_unit`, clipped to the bounds."""
     centre, half = unit(space)
     return np.clip(centre + half * x, space.low, space.high).astype(np.float32)
 
 
 def unit(space: Actions) -> tuple[np.ndarray, np.ndarray]:
-    """Centre and half the width of each coordinate that has two bounds; 0 and 1 of the others."""
+    """Centre and half-width of each coordinate that has two bounds; 0 and 1 for the others."""
     low, high = np.array(space.low), np.array(space.high)
     bounded = np.isfinite(low) & np.isfinite(high)
     low, high = np.where(bounded, low, -1), np.where(bounded, high, 1)

@@ -1,4 +1,4 @@
-"""The paper's figures: scores against steps, one panel per setting; the losses likewise, apart and together."""
+"""The paper's figures: scores against steps, a panel per setting; and the losses, separately and together."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -11,13 +11,14 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
 
+from curiax.report.names import method_title
 from curiax.report.read import RunData, Study
 from curiax.report.scores import ERRORS, Curve, curve, grid
-from curiax.report.subject import logged_scores, steps_name, subject_of
-from curiax.report.words import method_title
+from curiax.types import Score
 
-# Okabe and Ito's palette, told apart by colour-blind readers too; a method has one colour everywhere.
+# Okabe and Ito's palette, for colour-blind readers too; a method has the same colour everywhere.
 COLOURS = {
     "byol-hindsight": "#0072b2",
     "byol-explore": "#d55e00",
@@ -27,7 +28,7 @@ COLOURS = {
 }
 MAX_COLUMNS = 6
 SPARE = ("#e69f00", "#888888", "#b3a800")
-# What the losses' figure shows, from the top, where a run has logged it.
+# The rows of the losses' figure, from the top, if a run has logged them.
 LOSSES = {
     "noise_dwell": "noise dwell",
     "prediction_error": "prediction error",
@@ -40,14 +41,14 @@ LOSSES = {
 
 
 class Stroke(NamedTuple):
-    """How a loss is drawn among others."""
+    """How a loss is drawn."""
 
     title: str
     colour: str
     style: str = "-"
 
 
-# Figures 15, 16 and 18 under the paper's names, highest first as the paper finds them. The first four are in one unit.
+# Figures 15, 16 and 18, with the paper's names; highest first, as in the paper. The first four have the same unit.
 OUTCOMES = {
     "target_variance": Stroke("variance of the target", "#6b7280", "--"),
     "hindsight_only_error": Stroke("hindsight-only loss: from z", "#009e73"),
@@ -58,7 +59,7 @@ OUTCOMES = {
 
 
 def colours(methods: list[str]) -> dict[str, str]:
-    """A variant of a method has no colour of its own: it takes one that no method of the study has."""
+    """A colour per method. A variant of a method takes one that no method of the study has."""
     known = {name: COLOURS[name] for name in methods if name in COLOURS}
     spare = [colour for colour in (*SPARE, *COLOURS.values()) if colour not in known.values()]
     variants = [name for name in methods if name not in known]
@@ -66,26 +67,26 @@ def colours(methods: list[str]) -> dict[str, str]:
 
 
 def draw_figure(study: Study, paths: list[Path]) -> None:
-    """Writes the same figure to each path, in the format of its name. Every score begins a new row of panels."""
-    edges, palette, scores = grid(study), colours(study.methods), logged_scores(study)
+    """Writes the figure to each path, in the format of its name. Every score starts a new row of panels."""
+    edges, palette = grid(study), colours(study.methods)
     width = min(len(study.settings), MAX_COLUMNS)
     rows = [
-        (name, settings[start : start + width])
-        for name in scores
-        if (settings := [setting for setting in study.settings if has(study, setting, name)])
+        (score, settings[start : start + width])
+        for score in study.scores
+        if (settings := [setting for setting in study.settings if has(study, setting, score.metric)])
         for start in range(0, len(settings), width)
     ]
-    size, bounded = (3.1 * width + 0.6, 2.8 * len(rows) + 0.6), subject_of(study).bounds is not None
-    figure, panels = plt.subplots(len(rows), width, figsize=size, sharey=bounded, squeeze=False, layout="constrained")
+    size = (3.1 * width + 0.6, 2.8 * len(rows) + 0.6)
+    figure, panels = plt.subplots(len(rows), width, figsize=size, squeeze=False, layout="constrained")
     lines = {}
-    for (name, settings), row in zip(rows, panels, strict=True):
+    for (score, settings), row in zip(rows, panels, strict=True):
         for axes, setting in zip(row, settings, strict=False):
-            lines |= draw_panel(study, axes, setting, name, edges, palette)
-            decorate(axes, setting, edges, steps_name(study))
-        row[0].set_ylabel(scores[name])
+            lines |= draw_panel(study, axes, setting, score.metric, edges, palette)
+            decorate(axes, setting, edges, study.step_name)
+        row[0].set_ylabel(score.title)
         for axes in row[len(settings) :]:
             axes.set_axis_off()
-        limit(study, list(row[: len(settings)]))
+        limit(study, score, list(row[: len(settings)]))
     add_legend(figure, lines, min(4, width + 1))
     save(figure, paths, dpi=160)
 
@@ -100,13 +101,15 @@ def has(study: Study, setting: str, name: str) -> bool:
     return any(name in run.metrics for run in study.logged if run.setting == setting)
 
 
-def limit(study: Study, row: list[Axes]) -> None:
-    """Panels of the same environment have the same scale, from zero at least."""
-    bounds = subject_of(study).bounds
-    if bounds is not None:
+def limit(study: Study, score: Score, row: list[Axes]) -> None:
+    """Panels show the whole range of a score if it is finite. Otherwise they start at zero or below, and panels of one
+    environment have the same scale."""
+    low, high = score.bounds
+    if np.isfinite([low, high]).all():
         for axes in row:
-            axes.set_ylim(bounds[0], bounds[1] + 0.05)
-            axes.set_yticks(range(int(bounds[1]) + 1))
+            axes.set_ylim(low, high + (high - low) / 80)
+            axes.yaxis.set_major_locator(MaxNLocator(5, integer=True))
+            axes.tick_params(labelleft=axes is row[0])
         return
     limits = [axes.get_ylim() for axes in row]
     one_scale = one_environment(study)
@@ -122,7 +125,7 @@ def one_environment(study: Study) -> bool:
 def draw_panel(
     study: Study, axes: Axes, setting: str, name: str, edges: np.ndarray, palette: dict[str, str]
 ) -> dict[str, Line2D]:
-    """A curve for each method that logged the metric; gives them by title."""
+    """Draws a curve for each method that logged the metric; returns the lines by title."""
     lines = {}
     for method in study.methods:
         found = curve(study.group(setting, method), name, edges)
@@ -133,8 +136,8 @@ def draw_panel(
 
 
 def draw_losses(study: Study, paths: list[Path]) -> None:
-    """Dwell, losses and entropy against steps: a row for each, a column for each setting; turned, where
-    there are many settings."""
+    """Dwell, losses and entropy against steps: a row for each, a column per setting; transposed if there are many
+    settings."""
     edges, palette = grid(study), colours(study.methods)
     names = [name for name in LOSSES if any(np.any(run.metrics.get(name, 0) != 0) for run in study.logged)]
     turned = len(study.settings) > MAX_COLUMNS
@@ -160,15 +163,15 @@ def draw_losses(study: Study, paths: list[Path]) -> None:
     for axes, setting in zip(panels[0], study.settings, strict=True):
         label(axes, setting, not turned)
     for axes in panels[:, -1] if turned else panels[-1]:
-        axes.set_xlabel(f"{steps_name(study)}, millions")
+        axes.set_xlabel(f"{study.step_name}, millions")
     add_legend(figure, lines, len(study.settings) + 1)
     save(figure, paths, dpi=130)
 
 
 def draw_outcomes(study: Study, paths: list[Path]) -> bool:
-    """All outcome losses of a method on one axis, a panel for each setting; nothing, and False, if there are none."""
+    """Draws all outcome losses of a method on one axis, a panel per setting. Returns False if there are none."""
     for path in paths:
-        path.unlink(missing_ok=True)  # an earlier one would not belong to this report
+        path.unlink(missing_ok=True)  # of an earlier report
     pairs = [(name, method) for method in study.methods for name in study.settings if compares(study, name, method)]
     if not pairs:
         return False
@@ -180,7 +183,7 @@ def draw_outcomes(study: Study, paths: list[Path]) -> bool:
     lines, drawn = {}, list(panels.flat)[: len(pairs)]
     for axes, (setting, method) in zip(drawn, pairs, strict=True):
         lines |= draw_together(axes, study.group(setting, method), edges)
-        decorate(axes, f"{setting}\n{method_title(method)}" if methods > 1 else setting, edges, steps_name(study))
+        decorate(axes, f"{setting}\n{method_title(method)}" if methods > 1 else setting, edges, study.step_name)
     for axes in list(panels.flat)[len(pairs) :]:
         axes.set_axis_off()
     for axes in panels[:, 0]:
@@ -196,15 +199,15 @@ def draw_outcomes(study: Study, paths: list[Path]) -> bool:
 
 
 def compares(study: Study, setting: str, method: str) -> bool:
-    """Has a run both of the losses without which there is nothing to read off?"""
+    """True if a run logged both the prediction and the reconstruction error."""
     both = ("prediction_error", "reconstruction_error")
     runs = study.group(setting, method)
     return any(all(np.any(np.isfinite(run.metrics.get(name, np.nan))) for name in both) for run in runs)
 
 
 def draw_together(axes: Axes, runs: list[RunData], edges: np.ndarray) -> dict[str, Line2D]:
-    """A curve for each loss that was logged; gives them by title. The invariance loss, in a unit of its own, stays
-    behind the others."""
+    """Draws a curve for each loss that was logged, the invariance loss behind the others: it has another unit. Returns
+    the lines by title."""
     lines = {}
     for name, stroke in OUTCOMES.items():
         found = curve(runs, name, edges)
@@ -219,15 +222,15 @@ def draw_together(axes: Axes, runs: list[RunData], edges: np.ndarray) -> dict[st
 
 
 def highest(runs: list[RunData], edges: np.ndarray) -> float:
-    """The largest mean error once a tenth of training is over: at its start errors are those of networks that know
-    nothing, and beside them all that follows would lie flat on the ground."""
+    """The largest mean error after the first tenth of training. Errors at the start are so much larger that the rest
+    would look flat."""
     found = [curve(runs, name, edges) for name in ERRORS]
     later = [one.mean[len(one.mean) // 10 :] for one in found if one is not None]
     return float(np.max(np.nan_to_num(np.concatenate(later)), initial=1e-6))
 
 
 def add_legend(figure: Figure, lines: dict[str, Line2D], most: int) -> None:
-    """Below the panels, in as many columns as fit: names of variants may be long."""
+    """A legend below the panels, in as many columns as fit."""
     for columns in range(most, 0, -1):
         legend = figure.legend(lines.values(), lines.keys(), loc="outside lower center", ncols=columns, frameon=False)
         if legend.get_window_extent().width <= figure.bbox.width or columns == 1:
@@ -244,7 +247,7 @@ def label(axes: Axes, text: str, above: bool) -> None:
 
 def draw_curve(axes: Axes, edges: np.ndarray, found: Curve, colour: str, label: str) -> Line2D:
     middle = (edges[:-1] + edges[1:]) / 2e6
-    if len(found.seeds) > 2:  # the interval of two is as wide as the panel
+    if len(found.seeds) > 2:  # the interval of two seeds is as wide as the panel
         axes.fill_between(middle, found.low, found.high, color=colour, alpha=0.15, linewidth=0)
     if len(found.seeds) > 1:
         axes.plot(middle, found.seeds.T, color=colour, alpha=0.35, linewidth=0.6)

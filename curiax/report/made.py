@@ -1,4 +1,4 @@
-"""How a report was made: commands, configuration, versions, machine."""
+"""How a report was made: commands, configuration, versions and machine."""
 
 import os
 import platform
@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from curiax.errors import UserError
+from curiax.report.names import enumerate_words
 from curiax.report.read import RunData, Study
-from curiax.report.words import enumerate_words
 from curiax.studies import STUDIES
 from curiax.studies.base import train_words, varied_fields
 from curiax.training.run.directory import read_config
@@ -20,7 +20,7 @@ PACKAGES = ("curiax", "jax", "jaxlib", "equinox", "optax", "numpy")
 
 
 def commands(study: Study) -> list[str]:
-    """The command of the study, or one for each of its runs."""
+    """The command of the study, or a command for each run."""
     return [study.command] if study.command else [train_command(run) for run in study.runs]
 
 
@@ -44,13 +44,14 @@ def flatten(config: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def mixed_fields(study: Study) -> dict[str, list[Any]]:
-    """Fields, other than what a study varies, in which its runs differ."""
+    """The fields in which the runs differ, except those that the study varies."""
     varied = varied_fields(STUDIES[study.name]) if study.name in STUDIES else ()
     return {name: values for name, values in differing_fields(study).items() if name not in varied}
 
 
 def differing_fields(study: Study) -> dict[str, list[Any]]:
-    """Fields, other than environment, method and seed, in which its runs differ. An older version may lack a field."""
+    """The fields in which the runs differ, except environment, method and seed. A config of an older version may lack
+    a field."""
     configs = [flatten(run.config) for run in study.logged]
     names = dict.fromkeys(name for config in configs for name in config if name not in IDENTITY)
     values = {name: [config[name] for config in configs if name in config] for name in names}
@@ -58,7 +59,7 @@ def differing_fields(study: Study) -> dict[str, list[Any]]:
 
 
 def warnings(study: Study) -> list[str]:
-    """What a reader must know before comparing means: they may be over unlike runs, or over the same seed twice."""
+    """Warnings about the means: their runs may have different configs, or the same seed twice."""
     differing = [
         f"{name} is {enumerate_words([str(v) for v in values])}" for name, values in mixed_fields(study).items()
     ]
@@ -67,6 +68,11 @@ def warnings(study: Study) -> list[str]:
     if len(set(names)) < len(names):
         lines.append("Several runs have the same setting, method and seed; each counts as a seed of its own.")
     return lines
+
+
+def facts() -> dict[str, str]:
+    """Machine and versions, for a page."""
+    return {"Machine": machine(), "Versions": ", ".join(f"{name} {number}" for name, number in versions().items())}
 
 
 def versions() -> dict[str, str]:
@@ -82,7 +88,7 @@ def version(package: str) -> str:
 
 
 def git_commit() -> str:
-    """Of the code that writes the report, where it is a checkout."""
+    """The commit of the code that writes the report, if it is a checkout; else ""."""
     here = Path(__file__).parents[2]
     if not (here / ".git").exists():
         return ""
@@ -99,7 +105,7 @@ def machine() -> str:
 
 
 def cpu_model() -> str:
-    """Linux does not tell Python; its file does."""
+    """From Linux's own file: Python does not know it there."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""Where each agent was and what it wanted, cell by cell, in slices of training."""
+"""Maps of a grid world: where each agent was and what it wanted, cell by cell, in slices of training."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -6,21 +6,39 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from curiax.envs import maze
-from curiax.report.read import RunData, Study
+from curiax.errors import UserError
+from curiax.report.read import Pair, RunData, Study
 from curiax.report.scores import divide
+from curiax.report.words import notes_on_missing
 from curiax.training.run.directory import read_maps
 
 NUM_SLICES = 40
-MIN_VISITS = 10  # fewer visits in a slice tell nothing of the reward to be had in a cell
-DECADES = 3  # of the scale of visits: from 1/1000 of the time, and less, to all of it
-TOP = 255  # levels are bytes; 0 means hardly ever there
+MIN_VISITS = 10  # with fewer visits in a slice, the reward of a cell is not known
+DECADES = 3  # of the logarithmic scale of visits, from 1/1000 of the time to all of it
+TOP = 255  # levels are bytes; 0 means hardly any visit
 
 
 class Maps(NamedTuple):
-    """Of one method in one setting, over all its seeds. Cells are those without a wall, in reading order."""
+    """One method in one setting, summed over seeds. Cells are those without a wall, in reading order."""
 
-    share: np.ndarray  # [slices, cells] of the time spent there; NaN in a slice that no run has reached
-    wanted: np.ndarray  # [slices, cells] intrinsic reward per visit; NaN where the agent hardly came
+    share: np.ndarray  # [slices, cells] of the time; NaN in a slice that no run has reached
+    wanted: np.ndarray  # [slices, cells] intrinsic reward per visit; NaN with few visits
+
+
+def all_maps(study: Study) -> tuple[dict[Pair, Maps], list[str]]:
+    """The maps of each setting and method, and notes on those that are missing."""
+    edges, found, missing = slice_edges(study), {}, {}
+    for pair in study.pairs:
+        try:
+            maps = sliced(study.group(*pair), edges)
+        except UserError as error:  # written by another version of curiax
+            missing[pair] = str(error)
+            continue
+        if maps is None:
+            missing[pair] = "the runs have not logged any"
+        else:
+            found[pair] = maps
+    return found, notes_on_missing("maps", missing, study)
 
 
 def slice_edges(study: Study) -> np.ndarray:
@@ -29,8 +47,8 @@ def slice_edges(study: Study) -> np.ndarray:
 
 
 def sliced(runs: Sequence[RunData], edges: np.ndarray) -> Maps | None:
-    """Sums over the log intervals of each slice, and over seeds; None where no run has maps."""
-    floor = ~maze.parse(maze.MAP).wall
+    """Sums over the log intervals of each slice, and over seeds; None if no run has maps."""
+    floor = ~runs[0].profile.map.wall
     total = np.zeros((len(edges) - 1, 2, floor.sum()))
     for run in runs:
         for row, slice_index in zip(read_maps(run.directory), slices_of(run, edges), strict=False):
@@ -48,21 +66,21 @@ def slices_of(run: RunData, edges: np.ndarray) -> np.ndarray:
 
 
 def levels_of_share(share: np.ndarray) -> np.ndarray:
-    """Bytes on a logarithmic scale: a stare is a hundred times a walk, and both should show."""
+    """Bytes on a logarithmic scale: time in one cell may be a hundred times that in another, and both should show."""
     scaled = 1 + np.log10(np.maximum(np.nan_to_num(share), 10.0**-DECADES)) / DECADES
     return np.round(TOP * scaled).astype(np.uint8)
 
 
 def levels_of_reward(wanted: np.ndarray, top: float) -> np.ndarray:
-    """Bytes on a linear scale up to `top`; 1 is no reward, 0 is not known."""
+    """Bytes on a linear scale up to `top`; 1 is no reward, 0 is unknown."""
     scaled = 1 + (TOP - 1) * np.clip(np.nan_to_num(wanted) / top, 0, 1)
     return np.where(np.isfinite(wanted), np.round(scaled), 0).astype(np.uint8)
 
 
 def top_reward(maps: Sequence[Maps]) -> float:
-    """The upper end of the scale that all maps share: above 99 % of the cells, and of the time spent in them.
+    """The upper end of the common scale: above the rewards of 99 % of the cells and of 99 % of the time.
 
-    Of the cells alone would hide the one cell in which an agent stays; of the time alone, all others.
+    The cells alone would cut off the one cell in which an agent stays; the time alone, all others.
     """
     known = [np.isfinite(one.wanted) for one in maps]
     if not any(mask.any() for mask in known):
@@ -74,15 +92,14 @@ def top_reward(maps: Sequence[Maps]) -> float:
 
 
 def place(layout: maze.Layout, row: int, column: int) -> str:
-    """What to call a cell in a sentence."""
+    """The name of a cell in a sentence."""
     if layout.region[row, column]:
         return f"R{layout.region[row, column]}"
     return "the first room" if column > layout.doorways[0, :, 1].max() else "a doorway"
 
 
-def layout_payload() -> dict[str, Any]:
-    """What the page needs to draw the maze."""
-    layout = maze.parse(maze.MAP)
+def layout_payload(layout: maze.Layout) -> dict[str, Any]:
+    """What the page needs to draw the map."""
     rows, columns = layout.wall.shape
     cells = layout.doorways[..., 0] * columns + layout.doorways[..., 1]
     floor = np.argwhere(~layout.wall)

@@ -12,14 +12,16 @@ import matplotlib.colors
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
+from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
 from curiax.envs import maze
+from curiax.report.templates import inline_svg
 
-# Okabe and Ito's palette, told apart by colour-blind readers too
+# Okabe and Ito's palette, for colour-blind readers too
 WALL, FLOOR, AGENT, BLOCK, COIN = "#3b3f46", "#ffffff", "#0072b2", "#e69f00", "#f0e442"
-REGIONS = ("#ffffff", "#eef4f8", "#dce9f1", "#c9dfeb", "#b7d4e4")  # floor, R1..R4: further is darker
+REGIONS = ("#ffffff", "#eef4f8", "#dce9f1", "#c9dfeb", "#b7d4e4")  # floor, R1..R4: darker with the distance
 BLOCK_NAMES = ("V1", "V2", "H1", "H2")
 
 
@@ -33,7 +35,7 @@ def draw_maze(axes: Axes, layout: maze.Layout) -> None:
 
 
 def draw_things(axes: Axes, layout: maze.Layout) -> None:
-    """The agent with what it sees, the blocks on their doorways, coins, and the names of the regions."""
+    """The agent and its view, the blocks in their doorways, coins, and the names of the regions."""
     rng = np.random.default_rng(3)
     middle = layout.doorways.shape[1] // 2
     for name, doorway in zip(BLOCK_NAMES, layout.doorways, strict=True):
@@ -65,6 +67,14 @@ def picture(path: str | io.StringIO, form: str | None = None) -> None:
         path, format=form, dpi=110, transparent=form == "svg", metadata={"Date": None} if form == "svg" else None
     )
     plt.close(figure)
+
+
+def svg() -> Markup:
+    """The picture as SVG."""
+    file = io.StringIO()
+    picture(file, "svg")
+    label = "The maze: rooms in a row from the start, top right, to the lower right; a block stands in each doorway"
+    return inline_svg(file.getvalue(), label)
 
 
 if __name__ == "__main__":

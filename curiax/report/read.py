@@ -1,5 +1,6 @@
-"""Reads a study from disk, finished or not: what runs there are, how far they got, what they logged."""
+"""Reads a study from disk, finished or not: its runs, how far they are, and their metrics."""
 
+import itertools
 import json
 import re
 from collections.abc import Iterable
@@ -8,16 +9,17 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from curiax import curiosity
-from curiax.envs import maze
+from curiax import curiosity, envs
 from curiax.errors import UserError
 from curiax.studies import STUDIES
 from curiax.studies.base import Member
-from curiax.studies.runner.run import read_study as read_document
-from curiax.training.run.directory import read_metrics
+from curiax.studies.document import read_document
+from curiax.studies.scores import read_columns
+from curiax.types import Profile, Score
 
-FIRST = ("byol-hindsight", "byol-explore")  # the paper's method and the one it mends
+FIRST = ("byol-hindsight", "byol-explore")  # the paper's method and its baseline come before the others
 Status = Literal["finished", "unfinished", "failed", "not started"]
+Pair = tuple[str, str]  # setting and method
 
 
 class RunData(NamedTuple):
@@ -28,42 +30,74 @@ class RunData(NamedTuple):
     method: str
     seed: int
     status: Status
-    reason: str  # why it failed
+    reason: str  # of a failure
     config: dict[str, Any]  # as it was saved: an older version of curiax may lack fields
     metrics: dict[str, np.ndarray]  # column of metrics.csv -> one value per log interval
 
     @property
     def env_steps(self) -> int:
-        """Done so far."""
+        """Environment steps done so far."""
         return int(self.metrics["env_steps"][-1]) if self.metrics else 0
 
     @property
     def progress(self) -> float:
-        """Share of the run that is done. A run ends on a whole log interval, so the last few steps may be missing."""
+        """The share that is done. A run ends with a whole log interval, so the last few steps may be missing."""
         if self.status == "finished":
             return 1.0
         return min(self.env_steps / self.config["env_steps"], 0.99) if self.metrics and self.config else 0.0
 
+    @property
+    def profile(self) -> Profile:
+        """What its environment says of itself."""
+        return envs.profile_of(self.config.get("env", ""))
+
+    @property
+    def family(self) -> str:
+        """The first part of its environment's name."""
+        return self.config.get("env", "").partition("/")[0]
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options of its environment, which the config has under the name of the family."""
+        return self.config.get(self.family, {})
+
 
 class Study(NamedTuple):
     name: str
-    command: str  # "" where there is no study.json
+    command: str  # "" without a study.json
     started: str
     runs: tuple[RunData, ...]  # in the order of settings, methods, seeds
 
     @property
     def logged(self) -> tuple[RunData, ...]:
-        """The runs that have something to show."""
+        """The runs that have metrics."""
         return tuple(run for run in self.runs if run.metrics)
 
     @property
     def settings(self) -> list[str]:
         planned = STUDIES[self.name].settings if self.name in STUDIES else ()
-        return _in_order([run.setting for run in self.logged], (*maze.SETTINGS, *planned))
+        return _in_order([run.setting for run in self.logged], (*map(envs.setting_of, envs.ENVS), *planned))
 
     @property
     def methods(self) -> list[str]:
         return _in_order([run.method for run in self.logged], (*FIRST, *curiosity.METHODS))
+
+    @property
+    def pairs(self) -> list[Pair]:
+        """Every setting and method that has a run."""
+        return [pair for pair in itertools.product(self.settings, self.methods) if self.group(*pair)]
+
+    @property
+    def scores(self) -> list[Score]:
+        """The scores that some run has logged; the first is the score of the study."""
+        found = [score for run in self.logged for score in run.profile.scores if score.metric in run.metrics]
+        return list(dict.fromkeys(found))
+
+    @property
+    def step_name(self) -> str:
+        """What a time step is called: a game may show several frames in one step of the agent."""
+        several = all(run.profile.frames > 1 for run in self.logged)
+        return "agent steps" if several else "environment steps"
 
     def group(self, setting: str, method: str) -> list[RunData]:
         """One run per seed."""
@@ -71,7 +105,7 @@ class Study(NamedTuple):
 
 
 def read_study(directory: Path) -> Study:
-    """The study in a directory; or the runs in it, if there is no study.json; or the one run that it is."""
+    """The study in a directory. Without a study.json, the runs below it, or the one run that it is."""
     if not directory.is_dir():
         raise UserError(f"{directory}: no such directory")
     about = read_document(directory) or {}
@@ -87,25 +121,26 @@ def read_study(directory: Path) -> Study:
         raise UserError(f"{directory}: no runs here (no study.json and no config.json)")
     if not study.logged:
         raise UserError(f"{directory}: none of its {len(runs)} runs has logged anything yet")
+    first = {run.profile.scores[0].label for run in study.logged}
+    if len(first) > 1:
+        raise UserError(f"{directory}: runs with different scores ({', '.join(sorted(first))}): report them apart")
     return study
 
 
 def find_runs(directory: Path) -> list[tuple[Path, Member]]:
-    """Every directory with a run's config.json; not NAME.1, an earlier run that was set aside for NAME."""
+    """Every directory with a run's config.json, except NAME.1 beside NAME: an earlier run that was set aside."""
     paths = [path.parent for path in sorted(directory.rglob("config.json")) if not _set_aside(path.parent)]
     configs = {path: _read_json(path / "config.json") for path in paths}
     return [
-        (path, Member(setting_of(config["env"]), config["curiosity"], config["seed"]))
+        (path, Member(envs.setting_of(config["env"]), config["curiosity"], config["seed"]))
         for path, config in configs.items()
-        if {"env", "curiosity", "seed", "env_steps"} <= config.keys()  # else someone else's
+        if {"env", "curiosity", "seed", "env_steps"} <= config.keys()  # else it is another program's
     ]
 
 
 def read_run(directory: Path, member: Member) -> RunData:
     config = _read_json(directory / "config.json") if (directory / "config.json").exists() else {}
     metrics = read_columns(directory / "metrics.csv")
-    if metrics and not {"trackers", "return"} & metrics.keys():
-        raise UserError(f"{directory}: a run in {config.get('env')}, which has neither trackers nor returns to report")
     failed = directory / "FAILED"
     status: Status = "unfinished" if metrics else "not started"
     if (directory / "DONE").exists():
@@ -113,20 +148,11 @@ def read_run(directory: Path, member: Member) -> RunData:
     elif failed.exists():
         status = "failed"
     reason = failed.read_text().strip().split("\n")[-1] if status == "failed" else ""
-    return RunData(directory, *member, status, reason, config, metrics)
-
-
-def read_columns(path: Path) -> dict[str, np.ndarray]:
-    """metrics.csv by column; {} before the first row."""
-    if not path.exists():
-        return {}
-    whole = path.read_bytes().endswith(b"\n")  # else a kill left half a row
-    rows = list(read_metrics(path))[: None if whole else -1]
-    return {name: np.array([row[name] for row in rows]) for name in rows[0]} if rows else {}
-
-
-def setting_of(env: str) -> str:
-    return env.removeprefix("maze/").removeprefix("atari/")
+    run = RunData(directory, *member, status, reason, config, metrics)
+    score = run.profile.scores[0].metric
+    if metrics and score not in metrics:
+        raise UserError(f"{directory}: a run in {config.get('env')} that has not logged its score, {score}")
+    return run
 
 
 def _sort_key(run: RunData) -> tuple[str, str, int, str]:

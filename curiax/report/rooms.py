@@ -1,4 +1,4 @@
-"""A map of rooms, where an environment has them: how much of its time each agent spent in which."""
+"""A map of rooms: the share of its time that each agent spent in each room."""
 
 from pathlib import Path
 
@@ -9,24 +9,18 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.colors import LogNorm
 
-from curiax.envs.atari.rooms import ROOMS
+from curiax.envs.atari.rooms import Rooms
+from curiax.report.names import count, method_title
 from curiax.report.read import RunData, Study
-from curiax.report.words import count, method_title
 from curiax.training.run.directory import read_maps
 
-LEAST = 1e-4  # share of the time; below it is drawn alike
-NEVER = "#d9dce1"  # colour of a room in which nobody was
+LEAST = 1e-4  # share of the time at the lower end of the scale
+NEVER = "#d9dce1"  # colour of a room that was never visited
 
 
 def draw_rooms(study: Study, path: Path) -> bool:
-    """Writes a heat map for each setting and method whose game has rooms; nothing, and False, if none has."""
-    maps = {
-        (setting, method): found
-        for setting in study.settings
-        for method in study.methods
-        if (found := visits(study.group(setting, method))) is not None
-    }
-    path.unlink(missing_ok=True)
+    """Writes a heat map for each setting and method whose game has rooms. Returns False if there are none."""
+    maps = {pair: found for pair in study.pairs if (found := visits(study.group(*pair))) is not None}
     if not maps:
         return False
     settings, methods = (list(dict.fromkeys(names)) for names in zip(*maps, strict=True))
@@ -52,14 +46,13 @@ def draw_rooms(study: Study, path: Path) -> bool:
 
 
 def visits(runs: list[RunData]) -> np.ndarray | None:
-    """Of every room, over all training and all seeds; NaN where the map has no room, None where there is no map."""
-    game = runs[0].config["env"].removeprefix("atari/") if runs else ""
-    if game not in ROOMS:
+    """Visits to every room over all training and all seeds; NaN where the map has no room, None if there is no map."""
+    rooms = runs[0].profile.map
+    if not isinstance(rooms, Rooms):
         return None
-    rooms = ROOMS[game]
     total = sum(read_maps(run.directory)[:, 0].sum(axis=0, dtype=np.float64) for run in runs)
     cells, numbers = np.unique(rooms.cells, return_counts=True)
     place = np.full(rooms.map_shape, np.nan).ravel()
-    place[cells[numbers < 3]] = 0  # where many numbers lie, they are no rooms
+    place[cells[numbers < 3]] = 0  # the numbers that are no rooms share one cell
     found = place.reshape(rooms.map_shape) + total
     return found if np.nansum(found) > 0 else None

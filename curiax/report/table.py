@@ -1,118 +1,118 @@
-"""The table of final scores, as HTML and as CSV."""
+"""The table of final scores on the page, and the numbers as CSV files."""
 
-import csv
-from html import escape
+import itertools
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from curiax.report.figure import colours
+from curiax.report.names import (
+    capital,
+    has_noise,
+    method_title,
+    noise_title,
+    noisy,
+    own_noise,
+    score_title,
+    setting_brief,
+    steps,
+)
 from curiax.report.read import RunData, Study
-from curiax.report.scores import CURVES, RANGES, TRACKERS, Interval, binned, final, first_reach, grid, interval
-from curiax.report.subject import MAZE, Subject, logged_scores, subject_of
-from curiax.report.words import method_title, setting_brief, steps
-from curiax.studies.scores import Score
+from curiax.report.scores import Interval, binned, curve_names, final, final_interval, first_reach, grid
+from curiax.report.templates import render
+from curiax.studies.base import Member
+from curiax.studies.scores import Result, result
+from curiax.training.run.files import write_csv
 
-ROOMS = (("rooms", "Rooms of an episode"), ("rooms_found", "Rooms found"))  # metric, its column
 WIDTH, HEIGHT, INSET = 130, 18, 6  # of the plot in a row, pixels
+NUM_MARKS = 5  # on its axis
+
+
+class Cell(NamedTuple):
+    """`text` and beside it, smaller, `more`."""
+
+    text: str
+    more: str = ""
+
+
+class Plot(NamedTuple):
+    """Pixels from the left: the marks of the axis, the interval if there is one, a dot per seed."""
+
+    marks: list[float]
+    interval: tuple[float, float] | None
+    dots: list[float]
+
+
+class Row(NamedTuple):
+    method: str
+    colour: str
+    progress: str  # "" if all runs are finished
+    score: Cell
+    plot: Plot
+    others: list[Cell]
 
 
 def scores_table(study: Study) -> str:
-    head = "".join(f'<th scope="col">{text}</th>' for text in heads(study))
-    bodies = "".join(setting_rows(study, setting) for setting in study.settings)
-    return f"<table><thead><tr>{head}</tr></thead>{bodies}</table>"
+    """As HTML."""
+    settings = [(name, setting_brief(study, name), setting_rows(study, name)) for name in study.settings]
+    return render("table.html", heads=heads(study), settings=settings, width=WIDTH, height=HEIGHT)
 
 
 def heads(study: Study) -> list[str]:
-    """Of the columns: method, score, its plot, and others."""
-    if subject_of(study) == MAZE:
-        reached = [f"R{number} reached" for number in (1, 2, 3, 4)]
-        return ["Method", "Regions per episode, 0 to 4", "", "Noise in view", *reached]
-    noise = ["Noise dwell"] if any(map(noisy, study.logged)) else []
-    return [
-        "Method",
-        "Return of an episode",
-        "",
-        *noise,
-        *(title for name, title in ROOMS if name in logged_scores(study)),
-    ]
+    """Heads of the columns: method, score, its plot, and the others."""
+    first, *others = study.scores
+    noise = [noise_title(study)] if has_noise(study) else []
+    titles = [*noise, *(capital(score.title) for score in others), *(f"{part} reached" for _, part in first.parts)]
+    return ["Method", score_title(first), "", *titles]
 
 
-def noisy(run: RunData) -> bool:
-    """Was there noise laid over the game, or did the environment tell of any?"""
-    laid = run.config.get("atari", {}).get("noise", "none") != "none"
-    return laid or bool(np.any(np.nan_to_num(run.metrics.get("noise_dwell", 0.0))))
-
-
-def setting_rows(study: Study, setting: str) -> str:
-    title = f"{escape(setting)}<small>{escape(setting_brief(study, setting))}</small>"
-    rows = [f'<tr class="setting"><th colspan="{len(heads(study))}" scope="rowgroup">{title}</th></tr>']
-    palette, subject = colours(study.methods), subject_of(study)
+def setting_rows(study: Study, setting: str) -> list[Row]:
+    """A row per method."""
+    palette = colours(study.methods)
     groups = {method: runs for method in study.methods if (runs := study.group(setting, method))}
-    for method, runs in groups.items():
-        first = f'<th scope="row">{swatch(palette[method])}{escape(method_title(method))}{so_far(runs)}</th>'
-        bounds = subject.bounds or span([run for group in groups.values() for run in group])
-        others = maze_cells(runs) if subject == MAZE else game_cells(study, runs)
-        cells = [first, *score_cells(subject, runs, bounds, palette[method]), *others]
-        rows.append(f"<tr>{''.join(cells)}</tr>")
-    return f"<tbody>{''.join(rows)}</tbody>"
+    span = plot_span(study, [run for group in groups.values() for run in group])
+    return [setting_row(study, method, runs, palette[method], span) for method, runs in groups.items()]
 
 
-def swatch(colour: str) -> str:
-    return f'<span class="swatch" style="background:{colour}"></span>'
+def setting_row(study: Study, method: str, runs: list[RunData], colour: str, span: tuple[float, float]) -> Row:
+    first, *others = study.scores
+    score, done = final_interval(runs, first.metric), np.mean([run.progress for run in runs])
+    cells = [Cell(number(found.mean), spread(found)) for found in (final_interval(runs, one.metric) for one in others)]
+    if has_noise(study):
+        cells.insert(0, noise_cell(study, runs))
+    return Row(
+        method=method_title(method),
+        colour=colour,
+        progress="" if done == 1 else f"{100 * done:.0f} % done",
+        score=Cell(number(score.mean), spread(score)),
+        plot=plot(score, [final(run, first.metric) for run in runs], span),
+        others=cells + [reach(runs, part) for part, _ in first.parts],
+    )
 
 
-def so_far(runs: list[RunData]) -> str:
-    done = np.mean([run.progress for run in runs])
-    return "" if done == 1 else f" <small>{100 * done:.0f} % done</small>"
+def plot_span(study: Study, runs: list[RunData]) -> tuple[float, float]:
+    """The ends of the plot's axis: the score's bounds if they are finite, else zero and the extremes."""
+    score = study.scores[0]
+    if np.isfinite(score.bounds).all():
+        return score.bounds
+    values = [value for run in runs if np.isfinite(value := final(run, score.metric))]
+    return min([0.0, *values]), max([1.0, *values])
 
 
-def span(runs: list[RunData]) -> tuple[float, float]:
-    """From zero to the largest return, or from the lowest if that is below zero."""
-    returns = [value for run in runs if np.isfinite(value := final(run, "return"))]
-    return min([0.0, *returns]), max([1.0, *returns])
-
-
-def score_cells(subject: Subject, runs: list[RunData], bounds: tuple[float, float], colour: str) -> list[str]:
-    name = next(iter(subject.scores))
-    scores = [final(run, name) for run in runs]
-    score = interval(scores, RANGES.get(name, (-np.inf, np.inf)))
-    title = "Regions per episode" if subject == MAZE else "Return"
-    return [
-        cell(title, f"<b>{number(score.mean)}</b> <small>{spread(score)}</small>"),
-        f'<td class="plot">{dot_plot(score, scores, bounds, colour)}</td>',
-    ]
-
-
-def maze_cells(runs: list[RunData]) -> list[str]:
-    dwell = interval([final(run, "noise_dwell") for run in runs], RANGES["noise_dwell"])
-    regions = [cell(f"R{index} reached", reach(runs, tracker)) for index, tracker in enumerate(TRACKERS, 1)]
-    return [cell("Noise in view", percent(dwell)), *regions]
-
-
-def game_cells(study: Study, runs: list[RunData]) -> list[str]:
-    found = []
-    if any(map(noisy, study.logged)):
-        dwell = interval([final(run, "noise_dwell") for run in runs], RANGES["noise_dwell"])
-        found.append(cell("Noise dwell", percent(dwell) if any(map(noisy, runs)) else "no noise"))
-    for name, title in ROOMS:
-        if name in logged_scores(study):
-            rooms = interval([final(run, name) for run in runs], RANGES[name])
-            found.append(cell(title, f"{number(rooms.mean)} <small>{spread(rooms)}</small>"))
-    return found
-
-
-def cell(label: str, content: str) -> str:
-    return f'<td data-label="{label}"><span>{content}</span></td>'
+def noise_cell(study: Study, runs: list[RunData]) -> Cell:
+    """`12 %` and `[8, 16]`."""
+    dwell = final_interval(runs, "noise_dwell")
+    if not own_noise(study) and not any(map(noisy, runs)):
+        return Cell("no noise")
+    bounds = f"[{100 * dwell.low:.0f}, {100 * dwell.high:.0f}]" if np.isfinite(dwell.low) else ""
+    return Cell(f"{100 * dwell.mean:.0f} %", bounds) if np.isfinite(dwell.mean) else Cell("–")
 
 
 def number(value: float) -> str:
-    return f"{value:,.{places(value)}f}" if np.isfinite(value) else "–"
-
-
-def places(value: float) -> int:
-    """Digits after the point: of a large number none."""
-    return 2 if abs(value) < 100 else 0
+    """With two digits after the point if it is below 100; `–` for NaN."""
+    return f"{value:,.{2 if abs(value) < 100 else 0}f}" if np.isfinite(value) else "–"
 
 
 def spread(value: Interval) -> str:
@@ -121,77 +121,55 @@ def spread(value: Interval) -> str:
     return "one seed" if value.num_seeds else ""
 
 
-def percent(value: Interval) -> str:
-    """`12 % [8, 16]`."""
-    bounds = f" <small>[{100 * value.low:.0f}, {100 * value.high:.0f}]</small>" if np.isfinite(value.low) else ""
-    return f"{100 * value.mean:.0f} %{bounds}" if np.isfinite(value.mean) else "–"
-
-
-def reach(runs: list[RunData], tracker: str) -> str:
-    """The median over seeds, and how many seeds got there if not all. A seed that never did counts as infinite."""
-    found = np.nan_to_num([first_reach(run, tracker) for run in runs], nan=np.inf)
+def reach(runs: list[RunData], part: str) -> Cell:
+    """Steps until a part of the score is reached, median over seeds; also how many seeds reached it if not all did."""
+    found = np.nan_to_num([first_reach(run, part) for run in runs], nan=np.inf)
     median = np.sort(found)[(len(found) - 1) // 2]
-    share = f" <small>{np.isfinite(found).sum()} of {len(found)}</small>" if np.isinf(found).any() else ""
-    return (steps(median) if np.isfinite(median) else "never") + (share if len(found) > 1 else "")
+    some = len(found) > 1 and np.isinf(found).any()
+    share = f"{np.isfinite(found).sum()} of {len(found)}" if some else ""
+    return Cell(steps(median) if np.isfinite(median) else "never", share)
 
 
-def dot_plot(score: Interval, seeds: list[float], bounds: tuple[float, float], colour: str) -> str:
-    """Seeds as dots, the interval as a line, on a rail with five marks."""
-    low, high = bounds
+def plot(score: Interval, seeds: list[float], span: tuple[float, float]) -> Plot:
+    low, high = span
 
-    def x(value: int | float) -> float:
+    def place(value: float) -> float:
         share = (min(max(value, low), high) - low) / (high - low)
-        return INSET + (WIDTH - 2 * INSET) * share
+        return round(INSET + (WIDTH - 2 * INSET) * float(share), 1)
 
-    marks = [float(mark) for mark in np.linspace(low, high, 5)]
-    middle = HEIGHT / 2
-    parts = [f'<line class="rail" x1="{x(low)}" x2="{x(high)}" y1="{middle}" y2="{middle}"/>']
-    parts += [f'<line class="rail" x1="{x(v)}" x2="{x(v)}" y1="{middle - 3}" y2="{middle + 3}"/>' for v in marks]
-    if np.isfinite(score.low):
-        line = f'x1="{x(score.low):.1f}" x2="{x(score.high):.1f}" y1="{middle}" y2="{middle}"'
-        parts.append(f'<line {line} stroke="{colour}" stroke-width="6" stroke-linecap="round" opacity="0.25"/>')
-    dots = [value for value in seeds if np.isfinite(value)]
-    parts += [f'<circle cx="{x(value):.1f}" cy="{middle}" r="3.2" fill="{colour}"/>' for value in dots]
-    return f'<svg class="dots" viewBox="0 0 {WIDTH} {HEIGHT}" aria-hidden="true">{"".join(parts)}</svg>'
+    return Plot(
+        marks=[place(mark) for mark in np.linspace(low, high, NUM_MARKS)],
+        interval=(place(score.low), place(score.high)) if np.isfinite(score.low) else None,
+        dots=[place(value) for value in seeds if np.isfinite(value)],
+    )
 
 
-def all_scores(study: Study) -> list[Score]:
-    """The rows of scores.csv; of an unfinished run, how it stands at env_steps."""
-    name = next(iter(subject_of(study).scores))
+def all_results(study: Study) -> list[Result]:
+    """The rows of scores.csv; an unfinished run has its values so far."""
     return [
-        Score(
-            run.setting,
-            run.method,
-            run.seed,
-            score=final(run, name),
-            noise_dwell=final(run, "noise_dwell"),
-            env_steps=run.env_steps,
-            wall_minutes=float(run.metrics["seconds"][-1]) / 60,
-            entropy=final(run, "entropy"),
-            rooms=final(run, "rooms"),
-            rooms_found=final(run, "rooms_found"),
-        )
-        for run in in_order(study)
+        result(Member(run.setting, run.method, run.seed), run.metrics, run.profile.scores) for run in in_order(study)
     ]
 
 
 def write_curves(study: Study, path: Path) -> None:
     """One row per run and bin: the points of the page's curves."""
-    edges = grid(study)
-    with path.open("w", newline="") as file:
-        rows = csv.writer(file, lineterminator="\n")
-        rows.writerow(["setting", "method", "seed", "env_steps", *CURVES])
-        for run in in_order(study):
-            values = [binned(run, name, edges) for name in CURVES]
-            for middle, *row in zip((edges[:-1] + edges[1:]) / 2, *values, strict=True):
-                if np.isfinite(row).any():
-                    rows.writerow([run.setting, run.method, run.seed, round(middle), *map(digits, row)])
+    names = curve_names(study)
+    rows = itertools.chain.from_iterable(curve_rows(run, names, grid(study)) for run in in_order(study))
+    write_csv(path, ["setting", "method", "seed", "env_steps", *names], rows)
+
+
+def curve_rows(run: RunData, names: list[str], edges: np.ndarray) -> Iterator[list[Any]]:
+    """A row for each bin that has a value."""
+    values = [binned(run, name, edges) for name in names]
+    for middle, *row in zip((edges[:-1] + edges[1:]) / 2, *values, strict=True):
+        if np.isfinite(row).any():
+            yield [run.setting, run.method, run.seed, round(middle), *map(digits, row)]
 
 
 def in_order(study: Study) -> list[RunData]:
-    return [run for setting in study.settings for method in study.methods for run in study.group(setting, method)]
+    return [run for pair in study.pairs for run in study.group(*pair)]
 
 
 def digits(value: float) -> str:
-    """Four significant digits; nothing for NaN."""
+    """Four significant digits; "" for NaN."""
     return f"{value:.4g}" if np.isfinite(value) else ""

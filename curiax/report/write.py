@@ -1,23 +1,23 @@
-"""`curiax report`: reads a study and writes the page and what stands beside it."""
+"""`curiax report`: reads a study and writes the page and the files beside it."""
 
 from collections.abc import Callable
 from pathlib import Path
 
 from curiax.errors import UserError
 from curiax.report.figure import draw_figure, draw_losses, draw_outcomes
-from curiax.report.films.maze import shoot, write_gif
+from curiax.report.films.make import shoot_study, write_beside
+from curiax.report.kinds import KINDS, kind_of
 from curiax.report.page import write_page
 from curiax.report.read import Study, read_study
-from curiax.report.rooms import draw_rooms
-from curiax.report.table import all_scores, write_curves
+from curiax.report.table import all_results, write_curves
 from curiax.studies.scores import write_scores
 
-DUEL = ("on-demand", ("byol-explore", "byol-hindsight"))  # the pair that the GIF shows
+FILM = "film.gif"
 
 
 def write_report(directory: Path, out: Path, with_films: bool, tell: Callable[[str], None]) -> Path:
-    """Writes report.html, figure.png, figure.svg, losses.png, scores.csv, curves.csv, outcomes.png and outcomes.svg of
-    methods with hindsight, film.gif of mazes and rooms.png of games that have rooms; returns the page."""
+    """Writes report.html, figure.png, figure.svg, losses.png, scores.csv and curves.csv; outcomes.png and outcomes.svg
+    if a method has hindsight; film.gif and a map if the environment has them. Returns the path of the page."""
     study = read_study(directory)
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -27,17 +27,16 @@ def write_report(directory: Path, out: Path, with_films: bool, tell: Callable[[s
 
 
 def _write(study: Study, out: Path, with_films: bool, tell: Callable[[str], None]) -> Path:
-    write_scores(out / "scores.csv", all_scores(study))
+    for name in (FILM, *(kind.map_name for kind in KINDS.values() if kind.map_name)):
+        (out / name).unlink(missing_ok=True)  # of an earlier report
+    write_scores(out / "scores.csv", all_results(study))
     write_curves(study, out / "curves.csv")
     draw_figure(study, [out / "figure.png", out / "figure.svg"])
     draw_losses(study, [out / "losses.png"])
     draw_outcomes(study, [out / "outcomes.png", out / "outcomes.svg"])
-    rooms = out / "rooms.png" if draw_rooms(study, out / "rooms.png") else None
-    films, notes = shoot(study, tell) if with_films else ({}, ["Films were not asked for."])
-    setting, methods = DUEL
-    duel = {method: films[setting, method] for method in methods if (setting, method) in films}
-    (out / "film.gif").unlink(missing_ok=True)  # an earlier one would not belong to this page
-    if len(duel) == len(methods):
-        write_gif(out / "film.gif", setting, duel)
-    write_page(study, films, notes, out / "report.html", rooms)
+    kind, _ = kind_of(study)
+    has_map = kind.draw_map(study, out / kind.map_name)
+    shots, notes = shoot_study(study, tell) if with_films else ({}, ["Films were not asked for."])
+    gif = FILM if write_beside(study, shots, out / FILM) else ""
+    write_page(study, out / "report.html", shots, notes, out / kind.map_name if has_map else None, gif)
     return out / "report.html"

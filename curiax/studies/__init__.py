@@ -7,7 +7,7 @@ from curiax.studies.gymnasium import DOORKEY
 from curiax.studies.maze import DEMO, MAZE
 
 STUDIES: dict[str, Study] = {"maze": MAZE, "demo": DEMO} | ANALYSES | GAMES | {"doorkey": DOORKEY}
-# Studies that train no agent and have a program of their own.
+# Studies that train no agent; each has its own program in `lab`.
 MEASURED = {
     "scm": "Table 1 measured: what every method pays for noise and for novelty, where both are known",
     "patches": "what hindsight vectors hold of an Atari game with a noisy strip, seen through five functions",

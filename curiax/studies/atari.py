@@ -1,7 +1,7 @@
 """The paper's studies on Atari (figures 7 to 18): games, sticky actions, noise and the two regimes of reward.
 
-The paper trains 3 M learner steps; with `--preset paper` a run has as many. Which temperatures it compares it does not
-say; these are the maze study's.
+The paper trains for 3 M learner steps, as `--preset paper` does. It does not say which temperatures it compares; these
+are those of the maze study.
 """
 
 from typing import Any
@@ -31,7 +31,7 @@ def game(name: str, **atari: Any) -> dict[str, Any]:
 
 
 def regimes(settings: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Every setting with intrinsic rewards alone, and mixed with the game's own."""
+    """Every setting twice: with intrinsic rewards only, and mixed with the game's rewards."""
     return {f"{name}-{regime}": {**fields, "reward": regime} for name, fields in settings.items() for regime in REGIMES}
 
 

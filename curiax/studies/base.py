@@ -13,13 +13,13 @@ from curiax.errors import UserError, unknown_name
 
 class Study(NamedTuple):
     about: str
-    family: str  # of the environments: FAMILY/SETTING, where a setting is no more than its environment
-    settings: tuple[str, ...] | dict[str, dict[str, Any]]  # or a name -> dotted fields, "env" among them
-    methods: tuple[tuple[str, ...], ...]  # to be compared: one group goes through all settings before the next
+    family: str  # of environments; a setting without fields is the environment FAMILY/SETTING
+    settings: tuple[str, ...] | dict[str, dict[str, Any]]  # or name -> dotted fields, including "env"
+    methods: tuple[tuple[str, ...], ...]  # in groups: a group runs in all settings before the next group
     seeds: tuple[int, ...]
-    fewer_seeds: dict[str, int] = {}  # noqa: RUF012 — method -> number of seeds, where it runs only the first few
-    fields: dict[str, Any] = {}  # noqa: RUF012 — of the config, where the preset's value is not wanted
-    variants: dict[str, dict[str, Any]] = {}  # noqa: RUF012 — a name that stands among the methods -> dotted fields
+    fewer_seeds: dict[str, int] = {}  # noqa: RUF012 — method -> number of seeds, if not all
+    fields: dict[str, Any] = {}  # noqa: RUF012 — of the config, instead of the preset's
+    variants: dict[str, dict[str, Any]] = {}  # noqa: RUF012 — a name among the methods -> dotted fields
 
 
 class Member(NamedTuple):
@@ -31,12 +31,12 @@ class Member(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Its directory within the study's."""
+        """Its directory, relative to the study's."""
         return f"{self.setting}/{self.method}/{self.seed}"
 
 
 def members(study: Study, seeds: Sequence[int] | None = None, only: Sequence[str] = ()) -> list[Member]:
-    """The runs of a study, the most telling first; `only` are patterns of SETTING/METHOD or SETTING/METHOD/SEED."""
+    """The runs of a study, the most important first; `only` are patterns of SETTING/METHOD or SETTING/METHOD/SEED."""
     found = [
         Member(setting, method, seed)
         for seed in dict.fromkeys(study.seeds if seeds is None else seeds)
@@ -57,12 +57,12 @@ def matches(member: Member, pattern: str) -> bool:
 
 
 def setting_fields(study: Study, setting: str) -> dict[str, Any]:
-    """What a setting is, as fields of the config."""
+    """The fields of the config that make a setting."""
     return study.settings[setting] if isinstance(study.settings, dict) else {"env": f"{study.family}/{setting}"}
 
 
 def base_config(study: Study, preset: str) -> Config:
-    """What all runs of the study have in common; its environment is that of the first."""
+    """The config that all runs of the study share, with the environment of the first setting."""
     env = setting_fields(study, next(iter(study.settings)))["env"]
     return replaced(preset_for(preset, study.family), {"env": env} | study.fields)
 
@@ -73,13 +73,13 @@ def member_config(study: Study, base: Config, member: Member) -> Config:
 
 
 def varied_fields(study: Study) -> list[str]:
-    """Dotted names of the fields in which its runs may differ."""
+    """Dotted names of the fields that the study varies."""
     parts = [setting_fields(study, name) for name in study.settings] + list(study.variants.values())
     return list(dict.fromkeys(name for fields in parts for name in fields))
 
 
 def refuse_what_varies(study: Study, base: Config, config: Config) -> None:
-    """What a study varies cannot be asked for: it would be overwritten."""
+    """Raises a `UserError` if the user sets a field that the study varies: it would be overwritten."""
     identity = ("env", "curiosity", "seed")
     for name in (*identity, *varied_fields(study)):
         if get(config, name) != get(base, name):
@@ -89,13 +89,13 @@ def refuse_what_varies(study: Study, base: Config, config: Config) -> None:
 
 
 def changes(config: Config) -> dict[str, Any]:
-    """Dotted names and values of the fields that are not as the environment's preset has them."""
+    """Dotted names and values of the fields that differ from the environment's preset."""
     preset = dataclasses.replace(preset_for(config.preset, config.env), env=config.env)
     return {name: new for name, (_, new) in differences(preset, config).items()}
 
 
 def train_words(config: Config) -> list[str]:
-    """What to write after `curiax` to train so."""
+    """The command-line arguments, after `curiax`, that train this config."""
     words = [
         "train",
         config.env,

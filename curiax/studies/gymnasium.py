@@ -1,4 +1,4 @@
-"""Studies in environments of others, with their own rewards."""
+"""Studies in Gymnasium environments, with their own rewards."""
 
 from curiax.studies.base import Study
 

@@ -1,9 +1,7 @@
 """What the runs of a study reached."""
 
-import csv
-import io
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,88 +9,89 @@ import numpy as np
 from rich.table import Table
 
 from curiax.studies.base import Member
-from curiax.training.run.directory import last_quarter, nanmean, number, read_metrics
-from curiax.training.run.files import write_atomically
+from curiax.training.run.directory import number, read_metrics
+from curiax.training.run.files import write_csv
+from curiax.training.statistics import in_last_quarter, nanmean, t_interval
+from curiax.types import Score
 
-ROOMS = ("rooms", "rooms_found")
+Columns = Mapping[str, np.ndarray]  # column of metrics.csv -> one value per log interval
 
 
-class Score(NamedTuple):
+class Result(NamedTuple):
     """A row of scores.csv."""
 
     setting: str
     method: str
     seed: int
-    score: float  # the first score of the environment: mean over the last quarter of training
-    noise_dwell: float  # likewise
+    score: float  # the environment's first score
+    noise_dwell: float
     env_steps: int
     wall_minutes: float
-    entropy: float = math.nan  # of the policy, in nats, mean over the last quarter
-    rooms: float = math.nan  # of an episode, likewise; in environments that have rooms
-    rooms_found: float = math.nan  # in the whole run
+    entropy: float = math.nan  # of the policy, in nats
+    others: Mapping[str, float] = {}
 
 
-def score(member: Member, directory: Path, metric: str) -> Score:
-    """What a finished run reached; `metric` is the score of its environment."""
-    rows = list(read_metrics(directory / "metrics.csv"))
-    last = last_quarter(rows)
-    return Score(
+def read_columns(path: Path) -> dict[str, np.ndarray]:
+    """metrics.csv by column; {} before the first row."""
+    if not path.exists():
+        return {}
+    whole = path.read_bytes().endswith(b"\n")  # else a kill left half a row
+    rows = list(read_metrics(path))[: None if whole else -1]
+    return {name: np.array([row[name] for row in rows]) for name in rows[0]} if rows else {}
+
+
+def final(columns: Columns, name: str, accumulates: bool = False) -> float:
+    """The mean over the last quarter of training so far; the newest value if it accumulates. NaN if not logged."""
+    values = columns.get(name)
+    if values is None:
+        return math.nan
+    return float(values[-1]) if accumulates else nanmean(values[in_last_quarter(columns["update"])])
+
+
+def result(member: Member, columns: Columns, scores: Sequence[Score]) -> Result:
+    """What a run has reached so far; `scores` are those of its environment."""
+    first, *others = scores
+    return Result(
         *member,
-        score=nanmean(row.get(metric, math.nan) for row in last),
-        noise_dwell=nanmean(row["noise_dwell"] for row in last),
-        env_steps=int(rows[-1]["env_steps"]),
-        wall_minutes=rows[-1]["seconds"] / 60,
-        entropy=nanmean(row.get("entropy", math.nan) for row in last),
-        rooms=nanmean(row.get("rooms", math.nan) for row in last),
-        rooms_found=rows[-1].get("rooms_found", math.nan),
+        score=final(columns, first.metric, first.accumulates),
+        noise_dwell=final(columns, "noise_dwell"),
+        env_steps=int(columns["env_steps"][-1]),
+        wall_minutes=float(columns["seconds"][-1]) / 60,
+        entropy=final(columns, "entropy"),
+        others={score.metric: final(columns, score.metric, score.accumulates) for score in others},
     )
 
 
-def rooms_of(scores: Sequence[Score]) -> list[str]:
-    """The columns of rooms, where one has any."""
-    return [name for name in ROOMS if not all(math.isnan(getattr(row, name)) for row in scores)]
+def other_scores(results: Sequence[Result]) -> list[str]:
+    """The metrics of the other scores that some run has."""
+    found = [name for row in results for name, value in row.others.items() if not math.isnan(value)]
+    return list(dict.fromkeys(found))
 
 
-def write_scores(path: Path, scores: Sequence[Score]) -> None:
-    text = io.StringIO()
-    table = csv.writer(text, lineterminator="\n")
-    rooms = rooms_of(scores)
-    names = [name for name in Score._fields if name not in ROOMS or name in rooms]
-    table.writerow(names)
-    for row in scores:
-        values = [getattr(row, name) for name in names]
-        table.writerow([value if isinstance(value, str) else number(value) for value in values])
-    write_atomically(path, text.getvalue())
+def write_scores(path: Path, results: Sequence[Result]) -> None:
+    others = other_scores(results)
+    rows = ([*row[:-1], *(row.others.get(name, math.nan) for name in others)] for row in results)
+    texts = ([value if isinstance(value, str) else number(value) for value in row] for row in rows)
+    write_csv(path, [*Result._fields[:-1], *others], texts)
 
 
-def interval(values: Sequence[float]) -> tuple[float, float]:
-    """Mean over seeds and half of its 95 % interval by Student's t; NaN for a single seed."""
-    from scipy.stats import t
-
-    known = np.array([value for value in values if not math.isnan(value)])
-    if len(known) == 0:
-        return math.nan, math.nan
-    if len(known) == 1:
-        return float(known[0]), math.nan
-    half = t.ppf(0.975, len(known) - 1) * known.std(ddof=1) / math.sqrt(len(known))
-    return float(known.mean()), float(half)
-
-
-def score_table(scores: Sequence[Score], counted: str = "trackers") -> Table:
-    """Means over seeds, in the order of the scores."""
+def score_table(results: Sequence[Result], label: str) -> Table:
+    """Means over seeds; `label` is the head of the score's column."""
     title = "means over the last quarter of training ± 95 % interval over seeds"
-    names = ["score", "noise_dwell", *rooms_of(scores)]
-    heads = [counted, *(name.replace("_", " ") for name in names[1:])]
+    others = other_scores(results)
+    heads = [label, "noise dwell", *(name.replace("_", " ") for name in others)]
     table = Table("setting", "method", "seeds", *heads, title=title)
-    for setting, method in dict.fromkeys((row.setting, row.method) for row in scores):
-        rows = [row for row in scores if (row.setting, row.method) == (setting, method)]
-        measured = [[getattr(row, name) for row in rows] for name in names]
-        table.add_row(setting, method, str(len(rows)), *map(with_interval, measured))
+    for setting, method in dict.fromkeys((row.setting, row.method) for row in results):
+        rows = [row for row in results if (row.setting, row.method) == (setting, method)]
+        values = [[row.score for row in rows], [row.noise_dwell for row in rows]]
+        values += [[row.others.get(name, math.nan) for row in rows] for name in others]
+        table.add_row(setting, method, str(len(rows)), *map(with_interval, values))
     return table
 
 
 def with_interval(values: Sequence[float]) -> str:
-    mean, half = interval(values)
+    """`2.00 ± 0.48`, or `2.00` with one seed."""
+    mean, half = map(float, t_interval(np.array(values)))
     if math.isnan(mean):
         return "…"
     return f"{mean:.2f}" if math.isnan(half) else f"{mean:.2f} ± {half:.2f}"

@@ -1,1 +1,1 @@
-"""How the agent learns: rollouts, the learner, the training loop, run directories, many devices."""
+"""How the agent learns: rollouts, the learner, the training loop, run directories, devices and processes."""

@@ -1,4 +1,4 @@
-"""One pure update: trajectory → errors → rewards → returns → losses → gradients → targets."""
+"""One update as a pure function: trajectory → errors → rewards → returns → losses → gradients → targets."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -28,20 +28,22 @@ Metrics = dict[str, Array]
 
 
 class Learner(NamedTuple):
+    """A learner with an environment that is part of the compiled program."""
+
     init: Callable[[PRNGKeyArray], LearnerState]
-    update: Callable[[LearnerState], tuple[LearnerState, Metrics]]  # rollout and learn
+    update: Callable[[LearnerState], tuple[LearnerState, Metrics]]  # rollout, then learn
     learn: Callable[[LearnerState, Trajectory, PRNGKeyArray], tuple[LearnerState, Metrics]]
 
 
 class BatchLearner(NamedTuple):
-    """What is left of a learner where experience comes from elsewhere."""
+    """A learner whose trajectories come from outside."""
 
     init: Callable[[PRNGKeyArray], LearnerState]
     learn: Callable[[LearnerState, Trajectory, PRNGKeyArray], tuple[LearnerState, Metrics]]
 
 
 class Scored(NamedTuple):
-    """What the forward pass finds besides the loss."""
+    """Results of the forward pass besides the losses."""
 
     error: Float[Array, "T B"]
     bonus: Any
@@ -53,7 +55,7 @@ class Scored(NamedTuple):
 
 
 def make_learner(config: Config, env: Environment) -> Learner:
-    """Rollout and learning as one function of the state."""
+    """A learner whose `update` is rollout and learning in one function."""
 
     def begin(key: PRNGKeyArray) -> Actor:
         return actor_init(env, config.batch_size, config.network.belief, key)
@@ -69,10 +71,7 @@ def make_learner(config: Config, env: Environment) -> Learner:
 
 
 def make_batch_learner(config: Config, spec: EnvSpec, begin: Callable[[PRNGKeyArray], Any]) -> BatchLearner:
-    """Everything below is a function of the state and of the config; this binds the config.
-
-    `begin` makes the part of the state that is the environment's.
-    """
+    """A learner of this config. `begin` makes the environment's part of the state."""
     curiosity = curiosities.make(config, spec)
     optimizer = make_optimizer(config, curiosity.trains_beliefs)
 
@@ -97,6 +96,7 @@ def learner_init(
     begin: Callable[[PRNGKeyArray], Any],
     key: PRNGKeyArray,
 ) -> LearnerState:
+    """The state before the first update."""
     key, key_agent, key_curiosity, key_stream = jax.random.split(key, 4)
     agent = make_agent(config.network, spec, key_agent)
     curiosity_params, critic, targets = curiosity.init(key_curiosity, agent.encoder)
@@ -124,12 +124,15 @@ def learner_learn(
     key: PRNGKeyArray,
     paid: Float[Array, "T B"] | None = None,
 ) -> tuple[LearnerState, Scored, Metrics]:
-    """One update from one batch. Rewards come from the parameters that existed when the batch was collected."""
+    """One update from one batch. Rewards are computed with the parameters before the update.
+
+    `paid` are errors from an earlier pass; they are rewarded instead of this pass's errors.
+    """
 
     def losses(params: LearnerParams) -> tuple[dict[str, Loss], Scored]:
         return learner_losses(config, curiosity, params, state, trajectory, key, paid)
 
-    done = gradient_step(optimizer, losses, state.params, state.optimizer)  # reward first, then update
+    done = gradient_step(optimizer, losses, state.params, state.optimizer)
     scored, new = done.aux, done.params
     form = FORMS[config.vmpo.form]
     used = {"temperature": scored.temperature} if form.keeps_temperature else {}
@@ -165,7 +168,7 @@ def learn_again(
     paid: Float[Array, "T B"],
     keys: Key[Array, " passes"],
 ) -> LearnerState:
-    """Further steps from the same batch, for the rewards of the first; all of them count as one update."""
+    """Further gradient steps on the same batch with the rewards of the first. All of them count as one update."""
 
     def step(state: LearnerState, key: PRNGKeyArray) -> tuple[LearnerState, None]:
         state = state._replace(bonus=before.bonus, num_updates=before.num_updates)
@@ -183,10 +186,7 @@ def learner_losses(
     key: PRNGKeyArray,
     paid: Float[Array, "T B"] | None = None,
 ) -> tuple[dict[str, Loss], Scored]:
-    """The forward pass: beliefs once, for policy, value and curiosity; one pass gives losses and rewards.
-
-    `paid` are the errors to reward, where they were found by an earlier pass.
-    """
+    """The forward pass, which gives losses and rewards. Beliefs are computed once for policy, value and curiosity."""
     agent, valid, vmpo = params.agent, trajectory.valid, config.vmpo
     form = FORMS[vmpo.form]
     experience = from_stream(agent, trajectory)
@@ -194,7 +194,7 @@ def learner_losses(
     error = curious.error if paid is None else paid
     bonus, reward, intrinsic = mix(config.bonus, config.reward, state.bonus, error, trajectory.reward, valid)
 
-    belief = experience.belief  # policy and value train encoder and core too
+    belief = experience.belief  # not stopped: policy and value losses train the encoder and the core too
     value = agent.value(belief)[..., 0]
     discount = jnp.where(trajectory.terminated, 0.0, vmpo.discount)
     returns = vtrace_returns(
@@ -208,22 +208,21 @@ def learner_losses(
         "policy": Loss(policy.policy, jnp.array(True)),
         "value": Loss(jnp.square(value_error), valid, form.value_weight),
         "entropy": Loss(-policy.entropy, valid, vmpo.entropy_weight),
-        "kl": Loss(jax.lax.stop_gradient(policy.kl), valid, 0.0),  # only to be measured
+        "kl": Loss(jax.lax.stop_gradient(policy.kl), valid, 0.0),  # only a metric
     }
     metrics = jax.lax.stop_gradient(curious.metrics | step_metrics(trajectory, error, intrinsic))
     return losses, Scored(error, bonus, returns, intrinsic, policy.temperature, curious.critic, metrics)
 
 
 def loss_metrics(means: dict[str, Float[Array, ""]]) -> Metrics:
-    """The mean losses by the names of the metrics."""
+    """The mean losses as metrics."""
     means = dict(means)
     kl = means.pop("kl")
     return {f"loss/{name}": mean for name, mean in means.items()} | {"entropy": -means["entropy"], "kl": kl}
 
 
 def step_metrics(trajectory: Trajectory, error: Float[Array, "T B"], intrinsic: Float[Array, "T B"]) -> Metrics:
-    """What the agent did. Sums come with their counts as "name/sum" and "name/count": a ratio of sums is exact over
-    any number of updates."""
+    """Metrics of the transitions, as "name/sum" and "name/count": the ratio of sums is exact over many updates."""
     valid = trajectory.valid
     noise = trajectory.info["noise"] & valid
     ended = trajectory.last[1:]
@@ -240,7 +239,7 @@ def step_metrics(trajectory: Trajectory, error: Float[Array, "T B"], intrinsic: 
 
 
 def cell_maps(spec: EnvSpec, trajectory: Trajectory, intrinsic: Float[Array, "T B"]) -> Metrics:
-    """How often the agent came to each cell, and the reward it got there; nothing where there are no cells."""
+    """Visits and summed intrinsic reward of each cell; {} if the environment has no cells."""
     if "cell" not in trajectory.info:
         return {}
     valid, cell = trajectory.valid, trajectory.info["cell"]
@@ -250,5 +249,6 @@ def cell_maps(spec: EnvSpec, trajectory: Trajectory, intrinsic: Float[Array, "T 
 
 
 def gradient_norms(grads: LearnerParams) -> Metrics:
+    """The norms of the gradients of agent and curiosity, before clipping."""
     named = {"agent": grads.agent, "curiosity": grads.curiosity}
     return {f"gradient/{name}": optax.tree.norm(part) for name, part in named.items()}

@@ -1,18 +1,18 @@
-"""How far a long computation is: a progress bar on a terminal, elsewhere a plain line now and then."""
+"""Progress of a long computation: a bar on a terminal, otherwise a line every few seconds."""
 
 import time
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-PLAIN_INTERVAL = 10.0  # seconds between lines where there is no terminal to draw on
+PLAIN_INTERVAL = 10.0  # seconds between lines, if the output is not a terminal
 
 
 class ProgressLine:
-    """Shows a text and the share that is done."""
+    """Shows a text and the fraction that is done."""
 
     def __init__(self, console: Console, total: int, first_at_once: bool = False):
-        """`first_at_once`: where lines are plain, print the first without waiting."""
+        """`first_at_once`: print the first line at once, if the output is not a terminal."""
         self._console, self._total = console, total
         self._spoke = float("-inf") if first_at_once else time.perf_counter()
         columns = (BarColumn(bar_width=20), TextColumn("{task.description}"), TimeRemainingColumn(compact=True))

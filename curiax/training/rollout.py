@@ -1,4 +1,4 @@
-"""(environment, acting agent, T) → Trajectory, inside the compiled program."""
+"""Rollouts of JAX environments: T steps of every stream, inside the compiled program."""
 
 from typing import Any, NamedTuple
 
@@ -13,7 +13,7 @@ from curiax.types import Agent, Trajectory
 
 
 class Actor(NamedTuple):
-    """B streams and what the acting network remembers of them."""
+    """B streams and the recurrent state of the acting network."""
 
     stream: Stream
     belief: Float[Array, "B D"]
@@ -21,6 +21,7 @@ class Actor(NamedTuple):
 
 
 def actor_init(env: Environment, batch_size: int, belief_size: int, key: PRNGKeyArray) -> Actor:
+    """Streams at the start of their first episodes."""
     noise = jax.vmap(env.draw)(jax.random.split(key, batch_size))
     return Actor(
         stream=stream_reset(env, noise, batch_size),
@@ -32,7 +33,7 @@ def actor_init(env: Environment, batch_size: int, belief_size: int, key: PRNGKey
 def rollout(
     env: Environment, agent: Agent, actor: Actor, num_steps: int, key: PRNGKeyArray
 ) -> tuple[Actor, Trajectory]:
-    """T steps of every stream. All randomness is drawn before the loop: the loop is what costs."""
+    """T steps of every stream. Random numbers are drawn before the loop, which makes the loop faster."""
     batch_size = actor.belief.shape[0]
     key_env, key_act = jax.random.split(key)
     noise = jax.vmap(jax.vmap(env.draw))(jax.random.split(key_env, (num_steps, batch_size)))

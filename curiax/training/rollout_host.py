@@ -1,6 +1,6 @@
-"""(host environment, acting agent, T) → Trajectory: the policy on the device, the environment on the host.
+"""Rollouts of environments on the host: the policy runs on the device, the environment in Python.
 
-Batches are collected in a thread of their own, so that the learner may update on the last one meanwhile.
+A thread collects batches, so that the learner can update on the last one meanwhile.
 """
 
 from collections.abc import Callable
@@ -17,11 +17,11 @@ from curiax.agent.policy import believe_step
 from curiax.envs.base import HostEnvironment, HostStep
 from curiax.types import Agent, Trajectory
 
-NUM_ROOMS = 2**16  # a room's number is that of two bytes
+NUM_ROOMS = 2**16  # a room is identified by two bytes
 
 
 class HostActor(NamedTuple):
-    """B streams on the host and what the acting network remembers of them."""
+    """B streams on the host and the recurrent state of the acting network."""
 
     step: HostStep
     belief: Float[Array, "B D"]
@@ -29,7 +29,7 @@ class HostActor(NamedTuple):
 
 
 def host_actor_init(env: HostEnvironment, belief_size: int) -> HostActor:
-    """Starts B episodes."""
+    """Streams at the start of their first episodes."""
     step = env.reset()
     batch_size = len(step.first)
     return HostActor(step, jnp.zeros((batch_size, belief_size)), no_action(env.spec, batch_size))
@@ -44,7 +44,7 @@ def act(
     first: Bool[Array, " B"],
     chance: Float[Array, "B A"],
 ) -> tuple[Array, Array, Array]:
-    """Belief, the policy's logits and a sampled action: one call of the device per step."""
+    """Belief, logits and a sampled action: one device call per step."""
     belief = believe_step(agent, belief, obs, previous_action, first)
     logits = agent.policy(belief)
     return belief, logits, distribution_of(previous_action).sample(logits, chance)
@@ -53,7 +53,7 @@ def act(
 def host_rollout(
     env: HostEnvironment, agent: Agent, actor: HostActor, num_steps: int, key: PRNGKeyArray
 ) -> tuple[HostActor, Trajectory]:
-    """T steps of every stream, as `rollout` takes them. Observations keep their dtype: bytes stay bytes."""
+    """T steps of every stream, as in `rollout`. Observations keep their dtype, such as uint8."""
     step, belief, action = start = actor
     _, key_act = jax.random.split(key)
     shape = (num_steps, len(step.first), env.spec.num_actions)
@@ -85,7 +85,7 @@ def host_rollout(
 
 
 class Found(NamedTuple):
-    """What a run has come across, over all its episodes."""
+    """What a run has found over all its episodes."""
 
     rooms: Bool[Array, " R"]
 
@@ -95,20 +95,20 @@ def nothing_found() -> Found:
 
 
 def remember(found: Found, trajectory: Trajectory) -> Found:
-    """Adds the rooms of a batch, where the environment has rooms."""
+    """Adds the rooms of a batch, if the environment has rooms."""
     if "room" not in trajectory.info:
         return found
     return Found(found.rooms.at[trajectory.info["room"] % NUM_ROOMS].max(trajectory.valid))
 
 
 def found(stream: Any) -> dict[str, float]:
-    """As metrics: of a run on the host, whose environment has rooms."""
+    """The number of rooms found, as a metric; {} if the environment has no rooms."""
     count = int(stream.rooms.sum()) if isinstance(stream, Found) else 0
     return {"rooms_found": float(count)} if count else {}
 
 
 class Collector:
-    """Collects batches, one after the other, in a thread of its own."""
+    """Collects batches, one after the other, in a thread."""
 
     def __init__(self, make_env: Callable[[], HostEnvironment], num_steps: int, belief_size: int):
         self._make_env, self._num_steps, self._belief_size = make_env, num_steps, belief_size
@@ -117,11 +117,11 @@ class Collector:
         self._thread = ThreadPoolExecutor(1, "collector")
 
     def ask(self, agent: Agent, key: PRNGKeyArray) -> "Future[Trajectory]":
-        """The next batch, acted by this agent. It need not be ready."""
+        """A future of the next batch, with actions of this agent."""
         return self._thread.submit(self._collect, agent, key)
 
     def _collect(self, agent: Agent, key: PRNGKeyArray) -> Trajectory:
-        if self._env is None:  # made where it is used: emulators may belong to a thread
+        if self._env is None:  # made in the thread that uses it: an emulator may be bound to its thread
             self._env = self._make_env()
             self._actor = host_actor_init(self._env, self._belief_size)
         assert self._actor is not None
@@ -132,6 +132,6 @@ class Collector:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._thread.shutdown(cancel_futures=True)  # waits for the batch under way
+        self._thread.shutdown(cancel_futures=True)  # waits for the current batch
         if self._env is not None:
             self._env.close()

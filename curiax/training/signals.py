@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM ask a program to stop; it stops when it has saved."""
+"""Ctrl-C and SIGTERM ask a program to save and stop."""
 
 import signal
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 
 class Stop:
-    """Set by Ctrl-C or SIGTERM; a second Ctrl-C is not caught."""
+    """Holds the number of the signal that came, or None. After it, Ctrl-C raises KeyboardInterrupt again."""
 
     def __init__(self) -> None:
         self.signal: int | None = None
@@ -18,7 +18,7 @@ class Stop:
 
 @contextmanager
 def polite_stop() -> Iterator[Stop]:
-    """Catches both signals until the end of the block."""
+    """Catches both signals inside the block."""
     stop = Stop()
     before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

@@ -1,4 +1,4 @@
-"""The program, top to bottom: a generator of rows of metrics. Nothing here writes; what consumes the rows does."""
+"""The training loop, as a generator of rows of metrics. It writes no files; its caller does."""
 
 import functools
 from collections.abc import Iterator
@@ -15,27 +15,28 @@ from curiax import envs
 from curiax.config import Config
 from curiax.envs.base import HostEnvironment, where
 from curiax.errors import EnvironmentFailed, UserError, first_line
-from curiax.training.distributed import assemble, everywhere, layout, local, own_key, rank, share, spread, within
+from curiax.training.devices import assemble, local, replicated, shard_state, state_shardings, with_mesh
 from curiax.training.learner import BatchLearner, Learner, Metrics, make_batch_learner, make_learner
+from curiax.training.processes import local_batch_size, own_key, rank
 from curiax.training.rollout_host import Collector, found, nothing_found, remember
 from curiax.types import LearnerState, Trajectory
 
 
 class Row(NamedTuple):
-    """A log interval."""
+    """Metrics of a log interval, and the state after it."""
 
     num_updates: int
     metrics: dict[str, float]
-    maps: dict[str, np.ndarray]  # sums per cell, where the environment has cells: "visits", "reward"
+    maps: dict[str, np.ndarray]  # sums per cell, "visits" and "reward"; {} if the environment has no cells
     state: LearnerState
 
 
 def train(config: Config, state: LearnerState | None = None, mesh: Mesh | None = None) -> Iterator[Row]:
-    """Trains from the start, or goes on from a state, and yields a row after every `config.log_every` updates.
+    """Trains from the start or from a state, and yields a row after every `config.log_every` updates.
 
-    Of several processes, each has the same rows; of the state, its own streams and all the rest.
+    With several processes, all get the same metrics; the state holds the streams of this process only.
     """
-    start = spread(mesh, initial_state(config) if state is None else state)
+    start = shard_state(mesh, initial_state(config) if state is None else state)
     intervals = host_intervals if envs.on_host(config.env) else compiled_intervals
     derive = envs.spec_of(config).derive
     for current, metrics in intervals(config, start, mesh):
@@ -45,32 +46,32 @@ def train(config: Config, state: LearnerState | None = None, mesh: Mesh | None =
 
 
 def initial_state(config: Config) -> LearnerState:
-    """Where a run begins: a function of the config alone."""
+    """The state before the first update. It depends on the config only."""
     learner = make_host_learner(config) if envs.on_host(config.env) else learner_of(config)
     return jax.jit(learner.init)(jax.random.key(config.seed))
 
 
 @functools.lru_cache(maxsize=1)
 def learner_of(config: Config) -> Learner:
-    """Rollout and learning of this config, built once."""
+    """The learner of a config. Cached, so that it is compiled once."""
     return make_learner(config, envs.make(config.env))
 
 
 def compiled_intervals(
     config: Config, state: LearnerState, mesh: Mesh | None
 ) -> Iterator[tuple[LearnerState, Metrics]]:
-    """Environment and learner as one compiled program, over all devices."""
+    """State and metrics after each log interval, with environment and learner in one compiled program."""
     learner = learner_of(config)
-    shardings = (layout(mesh, state), everywhere(mesh))
+    shardings = (state_shardings(mesh, state), replicated(mesh))
     compiled = jax.jit(lambda state: interval(learner, config.log_every, state), out_shardings=shardings)
-    run_interval = within(mesh, compiled)
+    run_interval = with_mesh(mesh, compiled)
     while int(state.num_updates) < config.num_updates:
         state, metrics = run_interval(state)
         yield state, metrics
 
 
 def interval(learner: Learner, num_updates: int, state: LearnerState) -> tuple[LearnerState, Metrics]:
-    """Many updates as one compiled program; their metrics are added up, which keeps ratios of sums exact."""
+    """The state after `num_updates` updates, and the sums of their metrics, which keep ratios of sums exact."""
 
     def body(state: LearnerState, _: None) -> tuple[LearnerState, Metrics]:
         return learner.update(state)
@@ -80,12 +81,12 @@ def interval(learner: Learner, num_updates: int, state: LearnerState) -> tuple[L
 
 
 def host_intervals(config: Config, state: LearnerState, mesh: Mesh | None) -> Iterator[tuple[LearnerState, Metrics]]:
-    """The environment on the host: the next batch is collected while the learner updates on the last.
+    """State and metrics after each log interval, with the environment on the host.
 
-    Batch n is then acted by the policy of before update n − 1: a lag of one batch, and no more. With `config.sync`
-    there is none. Episodes start anew with every call: emulators are no part of a state.
+    The next batch is collected while the learner updates on the last one, so its policy is one update behind, or up to
+    date with `config.sync`. Every call starts new episodes: the state does not hold the emulators.
     """
-    learn = within(mesh, jax.jit(make_host_learner(config).learn, out_shardings=everywhere(mesh)))
+    learn = with_mesh(mesh, jax.jit(make_host_learner(config).learn, out_shardings=replicated(mesh)))
     add_up_all = jax.jit(lambda rows: add_up(jax.tree.map(lambda *values: jnp.stack(values), *rows)))
     begun, end = int(state.num_updates), config.num_updates
     asked, rows = None, []
@@ -105,7 +106,7 @@ def host_intervals(config: Config, state: LearnerState, mesh: Mesh | None) -> It
 
 
 def make_host_learner(config: Config) -> BatchLearner:
-    """A learner that also remembers which rooms there were, over all episodes."""
+    """A learner that also records the rooms found over all episodes."""
     init, learn = make_batch_learner(config, envs.spec_of(config), lambda key: nothing_found())
 
     def learn_and_remember(
@@ -117,39 +118,41 @@ def make_host_learner(config: Config) -> BatchLearner:
 
 
 def begin_episodes(config: Config, num_updates: int) -> HostEnvironment:
-    """This process's environments of a run that begins or goes on, which then meets other chances than before."""
+    """The environments of this process. Their seed depends on the update, so a resumed run does not repeat episodes."""
     seed = np.random.SeedSequence([config.seed, num_updates, rank()]).generate_state(1)[0]
-    return envs.make_host(config, share(config.batch_size), int(seed) % 2**31)
+    return envs.make_host(config, local_batch_size(config.batch_size), int(seed) % 2**31)
 
 
 def wait_for(asked: "Future[Trajectory]", config: Config, num_updates: int) -> Trajectory:
+    """The batch, when it is collected."""
     try:
         return asked.result()
     except UserError:
         raise
-    except Exception as error:  # whatever an emulator raises
+    except Exception as error:  # an emulator may raise anything
         reason = f"{type(error).__name__}: {first_line(error)}"
         raise EnvironmentFailed(f"{config.env} failed after update {num_updates} ({reason})") from error
 
 
 def add_up(metrics: Metrics) -> Metrics:
-    """Of N updates, up to the first bad one."""
+    """Sums of the metrics of N updates, up to the first bad one."""
     counted = until_bad(metrics)
     return jax.tree.map(lambda x: jnp.sum(where(counted, x, jnp.zeros_like(x)), axis=0), metrics)
 
 
 def until_bad(metrics: Metrics) -> Bool[Array, " N"]:
-    """False after the first of N updates in which a loss is not finite: from there it spreads to all others."""
+    """A mask of N updates: false after the first in which a loss is not finite, since NaN spreads to all losses."""
     finite = jnp.stack([jnp.isfinite(metrics[name]) for name in metrics if watched(name)]).all(axis=0)
     return jnp.concatenate([jnp.ones(1, bool), jnp.cumprod(finite[:-1]).astype(bool)])
 
 
 def watched(name: str) -> bool:
+    """Whether training stops if this metric is not finite."""
     return name.startswith(("loss/", "gradient/"))
 
 
 def summarise(metrics: Metrics, config: Config) -> dict[str, float]:
-    """Means over the interval; NaN where there was nothing to count, such as episodes that ended."""
+    """Means over the interval; NaN if there was nothing to count, such as no ended episode."""
     values = {name: float(value) for name, value in jax.device_get(metrics).items() if not name.startswith("map/")}
     row = {}
     for name, value in values.items():
@@ -162,17 +165,18 @@ def summarise(metrics: Metrics, config: Config) -> dict[str, float]:
 
 
 def cell_maps(metrics: Metrics) -> dict[str, np.ndarray]:
+    """The metrics that are maps."""
     maps = {name: value for name, value in metrics.items() if name.startswith("map/")}
     return {name.removeprefix("map/"): np.asarray(value, np.float32) for name, value in maps.items()}
 
 
 def bad_loss(metrics: dict[str, float]) -> str | None:
-    """The name of the loss or gradient that is not a finite number; of several, the one the others follow from."""
+    """The name of a loss or gradient that is not finite, or None. Of several, the first in the order of computation."""
     bad = [name for name in metrics if watched(name) and not np.isfinite(metrics[name])]
     return min(bad, key=_place_downstream, default=None)
 
 
 def _place_downstream(name: str) -> int:
-    """A prediction comes first, then hindsight, which corrects it; these make the rewards for value and policy."""
+    """The place of a loss in the order of computation: prediction, hindsight, value, policy, gradients."""
     later = ("loss/reconstruction", "loss/invariance", "loss/value", "loss/policy", "loss/entropy", "gradient/")
     return next((place for place, start in enumerate(later, 1) if name.startswith(start)), 0)

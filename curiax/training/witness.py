@@ -1,10 +1,10 @@
-"""A small process beside each process of a job, which reads what it writes to stderr and survives it.
+"""A small process that filters the stderr of one process of a job, and outlives it.
 
-JAX's runtime ends a process whose job is lost by a crash on purpose, with a page of C++ addresses. The witness passes
-on every line but those, and says at the end in one line what happened: also where the process was killed and could not
-say anything. It is a script of its own and imports nothing of curiax, so that it starts at once.
+When a job is lost, JAX's runtime aborts the process and prints a page of C++ addresses. The witness drops those lines,
+passes on all others, and prints one line that says what happened, also if the process was killed. It is a script that
+imports nothing of curiax, so that it starts fast.
 
-python witness.py NAME < what the process of that name writes
+python witness.py NAME < the stderr of the process of that name
 """
 
 import os
@@ -14,14 +14,14 @@ import subprocess
 import sys
 from collections.abc import Iterable, Iterator
 
-FAREWELL = "\0"  # the last byte of a process that ended as it meant to
-REPORT = re.compile(r"[EF]\d{4} [\d:.]+ +\d+ (coordination_service|client\.h)")  # of JAX's runtime, on a lost job
+FAREWELL = "\0"  # the last byte of a process that ends normally
+REPORT = re.compile(r"[EF]\d{4} [\d:.]+ +\d+ (coordination_service|client\.h)")  # JAX's runtime reports a lost job
 OURS = "curiax: "
 GO_ON = "the same command goes on from the newest checkpoint"
 
 
 class Witness:
-    """Takes over this process's stderr, until it is dismissed."""
+    """Redirects the stderr of this process to a witness until `dismiss`."""
 
     def __init__(self, name: str):
         self._stderr = os.dup(2)
@@ -32,7 +32,7 @@ class Witness:
         os.dup2(self._pipe.fileno(), 2)
 
     def dismiss(self) -> None:
-        """All is said; waits until it is also written."""
+        """Ends the witness, after it has written everything."""
         sys.stderr.flush()
         self._pipe.write(FAREWELL.encode())
         self._pipe.close()
@@ -41,11 +41,11 @@ class Witness:
 
 
 def account(lines: Iterable[str], name: str) -> Iterator[str]:
-    """What a user is to read of these lines, and one more if the process did not end as it meant to."""
+    """The lines for the user, and one more if the process did not end normally."""
     report: list[str] = []
     for line in lines:
         said, farewell, _ = line.partition(FAREWELL)
-        if (report or REPORT.match(line)) and not line.startswith(OURS):  # what follows a report belongs to it
+        if (report or REPORT.match(line)) and not line.startswith(OURS):  # lines after a report belong to it
             report.append(line)
         elif said:
             yield said
@@ -58,7 +58,7 @@ def account(lines: Iterable[str], name: str) -> Iterator[str]:
 
 
 def loss(report: str) -> str:
-    """Whom the runtime misses."""
+    """Which process is lost, by the report of JAX's runtime."""
     silent = re.search(r"stopped sending heartbeats\):\s*([\d,\s]*\d)", report)
     if silent:
         return f"process {' and '.join(silent[1].replace(',', ' ').split())} is silent"
@@ -70,7 +70,7 @@ def loss(report: str) -> str:
 
 
 def main(name: str) -> None:
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # meant for the process, and sent to its group
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # sent to the whole group
         signal.signal(number, signal.SIG_IGN)
     sys.stdin.reconfigure(errors="replace")  # pyright: ignore[reportAttributeAccessIssue]
     for line in account(sys.stdin, name):

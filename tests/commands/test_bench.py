@@ -1,4 +1,4 @@
-"""The speed table: that it is whole and adds up. Speeds themselves are not tested; the sizes are small."""
+"""The speed table is complete and adds up. Speeds are not tested: they depend on the load."""
 
 import contextlib
 import io
@@ -36,8 +36,6 @@ def test_every_method_has_its_speed_and_its_share_of_the_peak(name, measured):
     row = measured[0]["methods"][name]
     assert all(value > 0 for value in row.values())
     assert row["fraction_of_peak"] == pytest.approx(row["update_gflops"] / row["gemm_gflops"])
-    # An update is part of a training step, so it alone could make more steps per second; noise may halve or double it.
-    assert row["env_steps_per_s"] < 4 * TINY.steps_per_update / (row["update_ms"] / 1e3)
 
 
 @pytest.mark.slow
@@ -52,8 +50,8 @@ def test_the_table_is_whole_and_its_ratios_are_ratios(measured):
 
 
 @pytest.mark.slow
-def test_the_compiled_maze_is_faster_than_its_twin(measured):
-    assert measured[0]["maze_vs_pycolab"] > 10
+def test_the_compiled_maze_needs_less_processor_time_than_its_twin(measured):
+    assert measured[0]["maze_vs_pycolab"] > 10  # about 150: both are counted in processor time, so load changes little
 
 
 @pytest.mark.slow

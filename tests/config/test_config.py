@@ -141,7 +141,7 @@ def test_what_is_for_one_family_is_refused_elsewhere(env, name):
         return
     with pytest.raises(UserError) as caught:
         validate(config)
-    assert str(caught.value) == f"{flag(name)} {value}: is for {family}/… alone, and this is {env}"
+    assert str(caught.value) == f"{flag(name)} {value}: is for {family}/… only, not for {env}"
 
 
 @pytest.mark.parametrize("curiosity", ["byol-hindsight", "icm+hindsight"])
@@ -245,9 +245,9 @@ MISTAKES = {
     "sticky maze": (
         "train maze/random --sticky 0.1",
         "--atari.sticky 0.1",
-        "is for atari/… alone, and this is maze/random",
+        "is for atari/… only, not for maze/random",
     ),
-    "noisy study": ("study maze --noise patches", "--atari.noise patches", "is for atari/… alone"),
+    "noisy study": ("study maze --noise patches", "--atari.noise patches", "is for atari/… only"),
     "unknown maze": ("play maze/brown", "maze/brown", "Did you mean maze/brownian?"),
 }
 

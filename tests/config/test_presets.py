@@ -40,7 +40,7 @@ def test_the_command_line_takes_the_familys_preset_wherever_the_environment_stan
 def test_sticky_actions_are_for_atari_and_refused_elsewhere(words):
     config = validate(parse_train(words.format("atari/freeway").split()).config)
     assert config.atari == dataclasses.replace(ATARI_LAPTOP.atari, sticky=0.1)
-    with pytest.raises(UserError, match=r"--atari.sticky 0.1: is for atari/… alone, and this is maze/random"):
+    with pytest.raises(UserError, match=r"--atari.sticky 0.1: is for atari/… only, not for maze/random"):
         validate(parse_train(words.format("maze/random").split()).config)
 
 

@@ -44,11 +44,6 @@ def another(config, name):
     return (*value, 9) if isinstance(value, tuple) else value / 2 or 0.5
 
 
-def words_for(name, value):
-    """What sets the field on the command line, where the environment is given by its place."""
-    return [value] if name == "env" else option(name, value)
-
-
 def is_read(name, read):
     return name in read or f"{name.partition('.')[0]}.*" in read
 
@@ -72,7 +67,7 @@ def begun(monkeypatch):
 
     monkeypatch.setattr("curiax.lab.scm.run.run", begin)
     monkeypatch.setattr("curiax.lab.patches.run.run", begin)
-    monkeypatch.setattr(diagnose, "run", lambda asked, console: begin(asked.config))
+    monkeypatch.setattr("curiax.lab.diagnose.run.run", lambda request, console: begin(request.config))
     monkeypatch.setattr(dropin, "initial_state", lambda setup: begin(setup.config))
     return configs
 
@@ -93,7 +88,7 @@ def test_a_study_of_one_process_refuses_what_it_does_not_read(command, usual, re
     value = another(usual, name)
 
     def give():
-        return study.main([command, *words_for(name, value)], Console())
+        return study.main([command, *option(name, value)], Console())
 
     if is_read(name, read):
         assert give() == 0
@@ -110,11 +105,11 @@ def test_a_diagnosis_refuses_what_its_exploration_does_not_read(name, begun):
     value = another(LAPTOP, name)
 
     def give():
-        return diagnose.main([env, *words_for(name, value)], Console())
+        return diagnose.main([env, *option(name, value)], Console())
 
     if name == "env_steps":  # an option of the command itself
-        asked = diagnose.read([env, *words_for(name, value)])
-        assert asked.command.env_steps == value and asked.config.env_steps == LAPTOP.env_steps
+        request = diagnose.read([env, *option(name, value)])
+        assert request.budget.steps == value and request.config.env_steps == LAPTOP.env_steps
     elif name not in diagnose.UNREAD:
         assert give() == 0
         assert [get(config, name) for config in begun] == [value]

@@ -54,7 +54,7 @@ def test_kinds_are_inputs_of_their_own_and_bytes():
     assert x.reshape(4, 3).tolist() == [[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 1, 0]] and x.dtype == np.uint8
     _, x = roundtrip(spaces.MultiDiscrete([2, 3]), np.array([1, 2]))
     assert x.tolist() == [0, 1, 0, 0, 1]
-    with pytest.raises(ValueError, match="holds a kind that is not one of 3"):
+    with pytest.raises(ValueError, match="has a category that is not one of 3"):
         roundtrip(SMALL, np.full((2, 2), 3), kinds=3)
 
 

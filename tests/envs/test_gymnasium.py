@@ -138,7 +138,7 @@ def test_arguments_are_json_or_words():
 def test_mistakes_are_said_in_one_line():
     with pytest.raises(UserError, match=r"gym/CartPol-v1: unknown. Did you mean gym/CartPole-v1\?"):
         envs.check_name("gym/CartPol-v1")
-    with pytest.raises(UserError, match=r"gym/nowhere.at_all:X-v0: nowhere.at_all is not here"):
+    with pytest.raises(UserError, match=r"gym/nowhere.at_all:X-v0: nowhere.at_all cannot be imported"):
         envs.check_name("gym/nowhere.at_all:X-v0")
     with pytest.raises(UserError, match=r"gym/toys/Broken-v0: cannot be made \(TypeError: .*'colour'"):
         host.spec_of("toys/Broken-v0", GymOptions(kwargs=("colour=red",)))
@@ -179,8 +179,8 @@ def test_real_actions_are_learned_by_the_whole_program(monkeypatch):
 
 LINES = {
     "raise": "RuntimeError: the door fell off",
-    "nan": "ValueError: its observation holds nan, which is no finite number",
-    "reward": "ValueError: its reward holds inf, which is no finite number",
+    "nan": "ValueError: its observation contains nan, expected finite numbers",
+    "reward": "ValueError: its reward contains inf, expected finite numbers",
     "shape": "ValueError: its observation has shape (4,), where its space says (3,)",
 }
 

@@ -47,7 +47,7 @@ def test_the_picture_of_a_dict_is_disturbed_and_the_rest_left_alone():
     env = noisy("random", space)
     obs, _ = env.reset(seed=0)
     assert obs["image"].shape == (*SHAPE, 2) and obs["direction"] == 2 and env.observation_space.contains(obs)
-    with pytest.raises(UserError, match=r"Dict with 0 pictures \(direction\)"):
+    with pytest.raises(UserError, match=r"Dict with 0 images \(direction\)"):
         noisy("random", spaces.Dict({"direction": spaces.Discrete(4)}))
 
 

@@ -11,7 +11,6 @@ import pytest
 
 from curiax.agent.policy import make_agent
 from curiax.commands.cli import main
-from curiax.commands.diagnose import diagnose
 from curiax.config import LAPTOP
 from curiax.envs import maze, scm
 from curiax.lab.diagnose import words
@@ -20,6 +19,7 @@ from curiax.lab.diagnose.figures import percent
 from curiax.lab.diagnose.findings import Measured, curve, find, share_that_holds, together, trajectory_actions
 from curiax.lab.diagnose.names import action_names, layout_of
 from curiax.lab.diagnose.page import write
+from curiax.lab.diagnose.run import diagnose
 from curiax.lab.diagnose.view import gather, make_view
 from curiax.types import EnvSpec
 
@@ -75,12 +75,12 @@ def test_findings_of_transitions_made_by_hand():
 def test_sentences_say_what_the_numbers_say():
     view, measured = by_hand()
     said = " ".join(words.headline(find(MAZE, view, measured)))
-    assert "4.0 % of the transitions hold 80 % of the unpredictability" in said
+    assert "4.0 % of the transitions have 80 % of the noise" in said
     assert "100 % of these follow the action “stay”" in said and "100 % of the noise is in “noise”" in said
     quiet = measured._replace(predicted=measured.reconstructed, predicted_each=measured.reconstructed_each)
     assert words.headline(find(MAZE, view, quiet))[0] == "There is hardly any noise."
     ignorant = measured._replace(predicted=10 * measured.predicted)
-    assert words.one_line(find(MAZE, view, ignorant)).startswith("Nothing can be said yet")
+    assert words.one_line(find(MAZE, view, ignorant)).startswith("Too early to tell")
 
 
 def test_page_table_and_picture_are_written_and_need_no_network(tmp_path):

@@ -34,7 +34,7 @@ from curiax.lab.scm.table import (
     make_row,
     num_unlearned,
     reference_of,
-    write_csv,
+    write_table,
 )
 
 SPEC = scm.make("state").spec._replace(name="scm")
@@ -191,7 +191,7 @@ def test_table_leaves_out_runs_whose_reference_is_missing_and_blanks_what_does_n
     found = {("state", "icm+hindsight", 0): constant(1, 1), ("state", "rnd", 0): constant(1, 1, leak=math.nan)}
     runs = complete(found)
     assert [run[0] for run in runs] == ["rnd"]
-    write_csv(tmp_path / "table.csv", [make_row(*run) for run in runs], Row._fields)
+    write_table(tmp_path / "table.csv", [make_row(*run) for run in runs], Row._fields)
     header, line = (tmp_path / "table.csv").read_text().splitlines()
     assert header == "method,kind,seed,noise_reward_ratio,novelty_reward_ratio,leak_nats,noise_in_z"
     assert line.startswith("rnd,state,0,1") and line.endswith(",,")
@@ -207,7 +207,7 @@ def test_picture_is_drawn_of_what_there_is(tmp_path):
 
 
 def test_only_what_is_asked_for_is_run_with_its_reference():
-    names = {(job.kind, job.method) for job in scm_run.jobs(["state/icm+hindsight", "action/rnd"], [0])}
+    names = {(job.setting, job.method) for job in scm_run.jobs(["state/icm+hindsight", "action/rnd"], [0])}
     assert names == {("state", "icm"), ("state", "icm+hindsight"), ("action", "rnd")}
     assert len(scm_run.jobs([], [0, 1, 2])) == (len(METHODS) + 1) * 9  # and EMI's prediction error
     with pytest.raises(UserError, match="Did you mean state/icm"):

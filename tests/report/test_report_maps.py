@@ -77,7 +77,7 @@ def test_without_maps_the_scale_does_not_matter():
 
 
 def test_the_page_is_told_where_every_cell_is():
-    layout = layout_payload()
+    layout = layout_payload(LAYOUT)
     rows, columns = LAYOUT.wall.shape
     assert (layout["rows"], layout["columns"]) == (rows, columns)
     assert [list(divmod(cell, columns)) for cell in layout["floor"]] == FLOOR

@@ -10,9 +10,8 @@ from rich.console import Console
 
 from curiax.commands.cli import main
 from curiax.commands.program import run_training
-from curiax.report.films import maze as films
 from curiax.report.write import write_report
-from tests.support.report_data import config_of, random_film, staring, write_run, write_study_json
+from tests.support.report_data import config_of, fake_films, staring, write_run, write_study_json
 from tests.support.report_games import write_games
 from tests.support.tiny import TINY
 
@@ -58,7 +57,7 @@ def report(tmp_path_factory):
     root = tmp_path_factory.mktemp("study")
     write_study(root)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(films, "film", lambda directory: random_film(80, len(str(directory))))
+        fake_films(patch)
         return write_report(root, root / "report", True, lambda text: None)
 
 
@@ -302,7 +301,7 @@ TEXTS = """() => {
   while (walker.nextNode()) {
     const parent = walker.currentNode.parentElement, style = getComputedStyle(parent);
     if (!walker.currentNode.textContent.trim() || !parent.checkVisibility()) continue;
-    if (parent.closest('option, script, .maze')) continue;
+    if (parent.closest('option, script, .picture')) continue;
     const [a, b] = [colour(parent.closest('svg') ? style.fill : style.color), behind(parent)].map(light);
     const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
     found.push([parseFloat(style.fontSize), contrast, parent.textContent.slice(0, 40)]);
@@ -327,7 +326,7 @@ def test_dark_readers_get_dark_maps_and_films(report, visit):
 
 def test_an_old_run_without_maps_or_film_is_shown_all_the_same(bare, visit):
     page = visit(bare, 400)
-    assert "kept no maps" in page.locator("#maps").inner_text()
+    assert "No maps: the runs have not logged any." in page.locator("#maps").inner_text()
     assert "not asked for" in page.locator("#films").inner_text()
     assert page.locator("#maps canvas, #films canvas").count() == 0
     assert page.locator("#figure path.mean").count() == 1
@@ -340,13 +339,13 @@ def test_an_old_run_without_maps_or_film_is_shown_all_the_same(bare, visit):
 def test_a_page_of_games_tells_returns_and_rooms(games, visit):
     assert {path.name for path in games.parent.iterdir()} == FILES | {"rooms.png", "outcomes.png", "outcomes.svg"}
     page = visit(games, 400)
-    assert page.locator("h1").inner_text() == "Curiosity at play"
+    assert page.locator("h1").inner_text() == "Curiosity in Montezuma's Revenge"
     assert page.locator("#figure h3").all_inner_texts()[0] == "Return of an episode"
     assert page.locator("#figure .chart").count() == 3 * 2  # scores and settings
     assert page.locator("#figure path.mean").count() == 3 * 2 * 2
     picture = page.locator("#maps img")
     assert picture.evaluate("one => one.complete && one.naturalWidth > 300")
-    assert "curiax evaluate RUN --video" in page.locator("#films").inner_text()
+    assert "No film of BYOL-Explore in sticky-intrinsic" in page.locator("#films").inner_text()
     assert page.evaluate(OVERFLOW) == 0
     assert page.evaluate(NAMELESS) == []
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from curiax.report.read import read_study
-from curiax.report.scores import CURVES, binned, columns, curve, differ, final, first_reach, grid, interval, intervals
-from curiax.report.table import all_scores, scores_table, write_curves
+from curiax.report.scores import CURVES, binned, columns, curve, final, first_reach, grid, interval, intervals
+from curiax.report.table import all_results, scores_table, write_curves
 from curiax.studies.scores import write_scores
 from tests.support.report_data import config_of, write_run
 
@@ -43,21 +43,6 @@ def test_one_seed_has_no_interval_and_missing_values_are_left_out():
     np.testing.assert_array_equal(mean, [2.0, 5.0])
     assert low[0] < 1 and high[0] > 3
     assert np.isnan([low[1], high[1]]).all()
-
-
-def test_two_methods_differ_only_if_the_seeds_can_tell():
-    assert differ([3.5, 3.6, 3.7], [1.0, 1.2, 1.1]) == 1
-    assert differ([1.0, 1.2, 1.1], [3.5, 3.6, 3.7]) == -1
-    assert differ([1.0, 3.0, 2.0], [1.5, 2.5, 3.5]) == 0
-    assert differ([4.0], [0.0]) == 0  # one seed tells nothing
-    assert differ([4.0, 4.0], [3.0, 3.0]) == 1
-    assert differ([4.0, 4.0], [4.0, 4.0]) == 0
-
-
-def test_difference_is_by_welch():
-    left, right = [2.0, 4.0], [0.0, 0.0]  # t = 3 / 1 with one degree of freedom, where 12.7 is needed
-    assert differ(left, right) == 0
-    assert differ([2.9, 3.1], right) == 1  # t = 3 / 0.1
 
 
 def test_score_is_the_mean_of_the_last_quarter(tmp_path):
@@ -106,7 +91,7 @@ def test_what_nobody_logged_has_no_curve_and_the_speed_is_measured(tmp_path):
 
 def test_scores_and_curves_are_files_that_read_back(tmp_path):
     study = runs_of(tmp_path / "runs", ("rnd", [1, 2, 3, 4], [0, 0, 0, 0.5]), ("byol-explore", [3, 3], [0, 0]), rows=4)
-    write_scores(tmp_path / "scores.csv", all_scores(study))
+    write_scores(tmp_path / "scores.csv", all_results(study))
     write_curves(study, tmp_path / "curves.csv")
     with (tmp_path / "scores.csv").open() as file:
         scores = list(csv.DictReader(file))
@@ -117,7 +102,7 @@ def test_scores_and_curves_are_files_that_read_back(tmp_path):
     assert float(scores[1]["wall_minutes"]) == pytest.approx((20 + 3 * 2.56) / 60)
     with (tmp_path / "curves.csv").open() as file:
         curves = list(csv.DictReader(file))
-    assert set(curves[0]) == {"setting", "method", "seed", "env_steps", *CURVES}
+    assert set(curves[0]) == {"setting", "method", "seed", "env_steps", "trackers", *CURVES}
     assert [float(row["trackers"]) for row in curves if row["method"] == "rnd"] == [1, 2, 3, 4]
     assert len([row for row in curves if row["method"] == "byol-explore"]) == 2  # no rows for what is not done
     assert {row["contrastive_value"] for row in curves} == {""}

@@ -2,9 +2,10 @@
 
 import numpy as np
 
+from curiax.envs import scores_of
+from curiax.report.names import amount, count, enumerate_words, steps
 from curiax.report.read import read_study
-from curiax.report.subject import GAMES, MAZE
-from curiax.report.words import amount, count, enumerate_words, headline, progress, steps, telling_setting
+from curiax.report.words import headline, progress, telling_setting
 from tests.support.report_data import config_of, write_run, write_study_json
 
 ROWS = 8
@@ -65,7 +66,7 @@ def test_a_study_without_noise_says_so(tmp_path):
 
 def test_without_a_pair_to_compare_the_scores_stand_alone(tmp_path):
     first, _ = headline(study_of(tmp_path, {("random", "rnd"): (1.0, 2.0), ("random", "icm"): (3.0,)}))
-    assert first == "Regions touched per episode, of four: in random, ICM 3.0 (one seed) and RND 1.5 (two seeds)."
+    assert first == "Regions touched per episode, 0 to 4: in random, ICM 3.0 (one seed) and RND 1.5 (two seeds)."
 
 
 def test_other_methods_are_compared_with_themselves_without_hindsight(tmp_path):
@@ -107,11 +108,12 @@ def test_numbers_in_words():
 
 
 def test_small_returns_are_told_to_the_hundredth_and_large_ones_are_not():
-    assert [amount(GAMES, score) for score in (0.0, 0.957, -0.5, 401.4, 3400.2)] == [
+    (returns,), (regions,) = scores_of("atari/hero"), scores_of("maze/random")
+    assert [amount(returns, score) for score in (0.0, 0.957, -0.5, 401.4, 3400.2)] == [
         "0",
         "0.96",
         "-0.50",
         "401",
         "3,400",
     ]
-    assert amount(MAZE, 3.57) == "3.6"
+    assert amount(regions, 3.57) == "3.6"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from curiax.studies.runner.launch import available_cores, held, launch, reason
-from curiax.training.run.files import lock
+from curiax.studies.runner.launch import available_cores, launch, reason
+from curiax.training.run.files import is_locked, lock
 from curiax.training.signals import Stop
 from tests.support.programs import processes, task, train_args, wait_for
 from tests.support.terminal import ROOT
@@ -48,16 +48,16 @@ def test_a_failure_is_forgotten_when_the_run_is_started_again(tmp_path):
 
 def test_a_run_that_another_process_holds_is_waited_for_while_the_others_go_on(tmp_path):
     (tmp_path / "first").mkdir()
-    assert not held(tmp_path / "first")
-    other = lock(tmp_path / "first/lock")
-    assert held(tmp_path / "first")
+    assert not is_locked(tmp_path / "first")
+    other = lock(tmp_path / "first")
+    assert is_locked(tmp_path / "first")
     kinds = []
     for states in launch(
         [task(tmp_path / name, "--help") for name in ("first", "second")], [available_cores()[0]], Stop()
     ):
         kinds.append((states["first"].kind, states["second"].kind))
         if kinds[-1] == ("held", "done"):
-            other.close()
+            other.release()
     assert kinds[0] == ("held", "running") and ("held", "done") in kinds and kinds[-1] == ("done", "done")
 
 

@@ -1,7 +1,6 @@
 """Studies on a Ray cluster: a real one, with a machine killed in the middle; and what is said where there is none."""
 
 import contextlib
-import fcntl
 import os
 import re
 import signal
@@ -18,6 +17,7 @@ from curiax.studies.runner import launch_ray
 from curiax.studies.runner.launch import MAX_LOSSES, State, launch, one_thread
 from curiax.studies.runner.launch_ray import connect, fits, reach
 from curiax.studies.runner.options import Launcher
+from curiax.training.run.files import lock
 from curiax.training.signals import Stop
 from tests.support.programs import num_rows, processes, task
 from tests.support.small_study import FIELDS, METHOD, PATIENCE, assert_same_run, words
@@ -191,10 +191,10 @@ def test_a_lost_run_is_said_to_be_lost_while_its_process_still_holds_it(tmp_path
     states = launch([task(directory)], Unlucky(), Stop())
     assert next(states)["run"].kind == "lost"
     directory.mkdir()
-    with (directory / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        assert [next(states)["run"].kind for _ in range(3)] == ["lost"] * 3
+    held = lock(directory)
+    assert [next(states)["run"].kind for _ in range(3)] == ["lost"] * 3
     states.close()
+    held.release()
 
 
 def test_a_run_that_is_lost_after_it_was_asked_to_stop_has_stopped(tmp_path):

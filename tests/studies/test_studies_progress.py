@@ -10,6 +10,7 @@ import pytest
 from rich.console import Console
 
 from curiax.config import to_dict
+from curiax.envs import scores_of
 from curiax.studies.base import Member
 from curiax.studies.runner import display
 from curiax.studies.runner.display import Display, Line, cells, picture, plain, summary
@@ -25,7 +26,7 @@ from curiax.studies.runner.progress import (
     progress,
     seconds_left,
 )
-from curiax.studies.scores import Score, interval, score, score_table, write_scores
+from curiax.studies.scores import Result, read_columns, result, score_table, write_scores
 from curiax.training.run.directory import MetricsFile
 from tests.support.tiny import TINY
 
@@ -130,26 +131,20 @@ def test_a_run_is_finished_if_it_is_done_long_enough_and_the_one_asked_for(tmp_p
 
 def test_a_score_is_the_mean_over_the_last_quarter_of_training(tmp_path):
     write_rows(tmp_path, 100, trackers=lambda update: NAN if update % 20 else 4.0 if update > 750 else 1.0)
-    found = score(MEMBER, tmp_path, "trackers")
-    assert found[:-3] == ("on-demand", "byol-explore", 2, 4.0, 0.25, 8000, pytest.approx(1.0))
+    found = result(MEMBER, read_columns(tmp_path / "metrics.csv"), scores_of("maze/on-demand"))
+    assert found[:-2] == ("on-demand", "byol-explore", 2, 4.0, 0.25, 8000, pytest.approx(1.0))
+    assert math.isnan(found.entropy) and found.others == {}
 
 
 def test_scores_are_written_as_a_table_with_empty_cells_for_nan(tmp_path):
     write_scores(
-        tmp_path / "scores.csv", [Score(*MEMBER, 3.5, 0.125, 8000, 1.5, 1.25), Score(*MEMBER, NAN, 0.5, 80, 0.25)]
+        tmp_path / "scores.csv", [Result(*MEMBER, 3.5, 0.125, 8000, 1.5, 1.25), Result(*MEMBER, NAN, 0.5, 80, 0.25)]
     )
     assert (tmp_path / "scores.csv").read_text() == (
         "setting,method,seed,score,noise_dwell,env_steps,wall_minutes,entropy\n"
         "on-demand,byol-explore,2,3.5,0.125,8000,1.5,1.25\n"
         "on-demand,byol-explore,2,,0.5,80,0.25,\n"
     )
-
-
-def test_an_interval_over_seeds_is_students():
-    mean, half = interval([1.0, 2.0, 3.0])  # s = 1, t = 4.303 at two degrees of freedom
-    assert (mean, half) == (pytest.approx(2), pytest.approx(4.3027 / math.sqrt(3), rel=1e-4))
-    assert interval([2.0, NAN])[0] == 2 and math.isnan(interval([2.0, NAN])[1])
-    assert math.isnan(interval([])[0])
 
 
 def drawn(renderable, width=80):
@@ -159,8 +154,9 @@ def drawn(renderable, width=80):
 
 
 def test_the_table_of_scores_has_a_row_for_each_setting_and_method():
-    rows = [Score("random", "icm", seed, float(seed), 0.5, 80, 1.0) for seed in (1, 2, 3)]
-    lines = drawn(score_table([Score("on-demand", "rnd", 0, NAN, 0.75, 80, 1.0), *rows]))
+    rows = [Result("random", "icm", seed, float(seed), 0.5, 80, 1.0) for seed in (1, 2, 3)]
+    lines = drawn(score_table([Result("on-demand", "rnd", 0, NAN, 0.75, 80, 1.0), *rows], "trackers"))
+    assert any("trackers" in line and "noise dwell" in line for line in lines)
     (icm,) = [line for line in lines if "icm" in line]
     assert [part.strip() for part in icm.split("│")[1:-1]] == ["random", "icm", "3", "2.00 ± 2.48", "0.50 ± 0.00"]
     (rnd,) = [line for line in lines if "rnd" in line]

@@ -166,10 +166,10 @@ def test_the_table_is_live_and_ctrl_c_saves_and_says_how_to_go_on(half):
 
 
 def test_a_second_study_in_the_same_directory_is_refused(tmp_path, capsys):
-    held = lock(tmp_path / "lock")
+    held = lock(tmp_path)
     assert main(words(tmp_path)) == 2
     assert capsys.readouterr().err == f"curiax: {tmp_path}: another process works on this study\n"
-    held.close()
+    held.release()
     assert {path.name for path in tmp_path.iterdir()} == {"lock"}
 
 

@@ -6,12 +6,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from curiax.config import LAPTOP, Config, to_dict
 from curiax.config.dotted import replaced
 from curiax.config.presets import ATARI_LAPTOP
 from curiax.envs import maze
-from curiax.training.evaluate import Film
+from curiax.errors import UserError
+from curiax.report import kinds
+from curiax.report.films import make
+from curiax.report.films.maze import Film
 from curiax.training.run.directory import MetricsFile, append_maps
 
 LAYOUT = maze.parse(maze.MAP)
@@ -110,6 +114,23 @@ def staring(num_rows: int, cell: tuple[int, int], since: int) -> list[dict[str, 
         reward[cell] = 2.0 * visits[cell]
         maps.append({"visits": visits, "reward": reward})
     return maps
+
+
+def fake_films(patch: pytest.MonkeyPatch, seen: list[Path] | None = None) -> None:
+    """Random films of 80 steps instead of episodes of the newest policy; none for ICM. `seen` gets the directories."""
+
+    def load(directory: Path) -> tuple[Path, None]:
+        if "icm" in directory.parts:
+            raise UserError("no checkpoint")
+        if seen is not None:
+            seen.append(directory)
+        return directory, None
+
+    kind = kinds.KINDS[maze.Layout]
+    assert kind.filming is not None
+    filming = kind.filming._replace(shoot=lambda directory, _, seed: random_film(80, len(str(directory))))
+    patch.setitem(kinds.KINDS, maze.Layout, kind._replace(filming=filming))
+    patch.setattr(make, "load", load)
 
 
 def random_film(num_steps: int = 80, seed: int = 0) -> Film:

@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -33,3 +34,11 @@ def poison(part, name):
     paths = (path for path, _ in jax.tree_util.tree_flatten_with_path(part)[0])
     path = next(path for path in paths if name in jax.tree_util.keystr(path))
     return jax.tree_util.tree_map_with_path(lambda p, x: x.at[(0,) * x.ndim].set(jnp.nan) if p == path else x, part)
+
+
+def acting(state, *logits):
+    """The state, its acting policy one that always has these logits."""
+    last = state.acting.policy.layers[-1]
+    fixed = (jnp.zeros_like(last.weight), jnp.array(logits, jnp.float32))
+    parts = lambda state: (state.acting.policy.layers[-1].weight, state.acting.policy.layers[-1].bias)  # noqa: E731
+    return eqx.tree_at(parts, state, fixed)

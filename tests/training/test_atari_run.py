@@ -15,7 +15,7 @@ from curiax import envs
 from curiax.commands.cli import main
 from curiax.commands.program import Display
 from curiax.envs import atari
-from curiax.training.evaluate_host import HUMAN
+from curiax.envs.atari.human import HUMAN
 from curiax.training.run.directory import read_metrics
 from tests.support.programs import train_args
 from tests.support.tiny import TINY
@@ -122,7 +122,7 @@ def test_a_run_that_was_stopped_goes_on_with_new_episodes_to_the_end(story):
     assert story.stopped.lines[-1] == f"saved at update {STOPPED_AT}; the same command goes on from here"
     assert story.resumed.code == 0
     assert f"going on from update {STOPPED_AT} of {NUM_UPDATES}" in story.resumed.lines
-    assert any(line.startswith("episodes start anew") for line in story.resumed.lines)
+    assert any(line.startswith("new episodes start") for line in story.resumed.lines)
     assert [row["update"] for row in story.rows] == list(range(1, NUM_UPDATES + 1))
     ended = [row["update"] for row in story.rows if np.isfinite(row["return"])]
     assert ended == [3, 6], "20 steps are in the third batch of 8, and once more from the new start"

@@ -14,13 +14,16 @@ from rich.console import Console
 from curiax import envs
 from curiax.commands.cli import main
 from curiax.envs import atari
+from curiax.envs.atari.human import HUMAN
 from curiax.errors import UserError
-from curiax.report.films import pictures as host_film
+from curiax.report.films import make, pictures
+from curiax.report.read import read_study
 from curiax.training import evaluate
-from curiax.training.evaluate_host import HUMAN, human_normalised, play_on_host
+from curiax.training.evaluate_host import human_normalised, play_on_host
 from curiax.training.run.directory import Run
 from curiax.training.train import train
 from tests.support.host_counter import FLAT, SPEC, counter
+from tests.support.report_data import write_columns
 from tests.support.tiny import TINY
 
 CONFIG = dataclasses.replace(
@@ -118,7 +121,7 @@ def test_the_table_of_scores_has_57_games_under_the_names_of_ale():
 
 
 def test_the_command_prints_returns_and_writes_a_film(directory, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(host_film, "NUM_STEPS", 8)
+    monkeypatch.setattr(pictures, "NUM_STEPS", 8)
     loaded, newest_state = [], evaluate.newest_state
     monkeypatch.setattr(evaluate, "newest_state", lambda *run: loaded.append(run) or newest_state(*run))
     film, result = tmp_path / "film.gif", tmp_path / "result.json"
@@ -127,15 +130,15 @@ def test_the_command_prints_returns_and_writes_a_film(directory, tmp_path, monke
     assert "return                5.00  [5.00, 5.00]" in capsys.readouterr().out
     assert json.loads(result.read_text())["means"]["return"]["mean"] == 5
     with Image.open(film) as gif:
-        assert gif.size == (80, host_film.HEADER + 80 + host_film.TRACE)
+        assert gif.size == (80, pictures.HEADER + 80 + pictures.TRACE)
         assert gif.n_frames == 5  # the episode's, and none of the next
 
 
 def test_a_film_has_a_frame_and_a_reward_of_each_step_of_the_first_episode(state, monkeypatch):
-    monkeypatch.setattr(host_film, "NUM_STEPS", 8)
-    film = host_film.shoot(CONFIG, state, 0)
+    monkeypatch.setattr(pictures, "NUM_STEPS", 8)
+    film = pictures.shoot(CONFIG, state, 0)
     assert film.frames[:, 0, 0].tolist() == [1, 2, 3, 4, 5]
-    assert film.returns.tolist() == [1, 3, 6, 10, 15] and film.name == "counter  byol-explore"
+    assert film.returns.tolist() == [1, 3, 6, 10, 15]
     assert film.reward.shape == (5,) and np.isfinite(film.reward).all() and (film.reward >= 0).all()
 
 
@@ -168,9 +171,17 @@ def test_what_the_agent_sees_as_a_vector_is_not_filmed(tmp_path, monkeypatch):
     monkeypatch.setitem(envs.HOSTS, "host", envs.HOSTS["host"]._replace(spec=lambda _: FLAT))
     for config in (CONFIG, dataclasses.replace(CONFIG, env="gymnax/CartPole-v1")):
         with pytest.raises(UserError, match=f"^--video: {config.env} has no grey pictures to film$"):
-            host_film.check_film(config, tmp_path / "film.gif")
+            make.check_film(config, tmp_path / "film.gif")
 
 
-def test_a_maze_and_a_host_are_each_filmed_by_their_own(directory, tmp_path):
-    with pytest.raises(UserError, match="curiax evaluate RUN --video"):
-        evaluate.film(directory)
+def test_a_report_films_pictures_too_and_puts_two_methods_side_by_side(state, tmp_path, monkeypatch):
+    monkeypatch.setattr(pictures, "NUM_STEPS", 8)
+    for method in ("byol-explore", "byol-hindsight"):
+        config = dataclasses.replace(CONFIG, curiosity=method)
+        write_columns(tmp_path / method, config, {"return": [1.0, 2.0], "noise_dwell": [0.0, 0.0]})
+    monkeypatch.setattr(make, "load", lambda _: (CONFIG, state))
+    study = read_study(tmp_path)
+    shots, notes = make.shoot_study(study, lambda text: None)
+    assert make.write_beside(study, shots, tmp_path / "film.gif") and notes == []
+    with Image.open(tmp_path / "film.gif") as gif:
+        assert gif.size == (2 * 80 + pictures.GAP, pictures.HEADER + 80 + pictures.TRACE) and gif.n_frames == 5

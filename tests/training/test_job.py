@@ -21,8 +21,8 @@ def test_options_that_fit_together_are_returned(options):
 @pytest.mark.parametrize(
     ("changes", "line"),
     [
-        ({"coordinator": None}, "--num-processes: needs --coordinator HOST:PORT, at which process 0 is to be found"),
-        ({"coordinator": "auto"}, "--num-processes: --coordinator auto finds it out by itself"),
+        ({"coordinator": None}, "--num-processes: needs --coordinator HOST:PORT, the address of process 0"),
+        ({"coordinator": "auto"}, "--num-processes: not with --coordinator auto, which finds it itself"),
         ({"coordinator": "127.0.0.1"}, "--coordinator 127.0.0.1: must be HOST:PORT, or auto"),
         ({"process_id": None}, "--coordinator: needs --num-processes and --process-id too, unless it is auto"),
         ({"process_id": 2}, "--process-id 2: must be from 0 to 1"),

@@ -173,7 +173,7 @@ def test_a_failing_emulator_ends_in_one_line_and_a_checkpoint_and_the_run_goes_o
     with pytest.raises(EnvironmentFailed, match=line):
         run(fail_at=9)  # in the third batch
     assert (tmp_path / "run/checkpoints/2").exists() and closed == [True]
-    assert "going on from update 2 of 5\nepisodes start anew" in run(fail_at=None)
+    assert "going on from update 2 of 5\nnew episodes start" in run(fail_at=None)
     assert len(set(seeds)) == 2  # other chances than before
     rows = list(read_metrics(tmp_path / "run/metrics.csv"))
     assert [row["update"] for row in rows] == [1, 2, 3, 4, 5]
@@ -198,6 +198,6 @@ def test_what_a_killed_run_did_after_its_checkpoint_is_set_aside(tmp_path, monke
         with pytest.raises(Killed):
             run_training(config, tmp_path / "run", False, console)
     assert run_training(config, tmp_path / "run", False, console) == 0
-    assert "rows after update 2 are of a run that was lost, and now in metrics.lost.1.csv" in console.file.getvalue()
+    assert "rows after update 2 have no checkpoint, and were moved to metrics.lost.1.csv" in console.file.getvalue()
     updates = [[row["update"] for row in read_metrics(path)] for path in sorted((tmp_path / "run").glob("metrics*"))]
     assert updates == [[1, 2, 3, 4, 5], [3, 4]]

@@ -1,4 +1,4 @@
-"""The parts of an image network, each in a few lines. A CPU has forms of its own, with fast gradients."""
+"""The operations of the image encoder. CPUs use versions with faster gradients, `convolve_cpu`."""
 
 import jax
 import jax.numpy as jnp
@@ -11,7 +11,7 @@ from curiax.agent.kernels.convolve_cpu import on_cpu
 def convolve_and_pool(
     x: Float[Array, "n h w i"], weight: Float[Array, "3 3 i o"], bias: Float[Array, " o"]
 ) -> Float[Array, "n h2 w2 o"]:
-    """Of the convolution's 3×3 neighbours around every second pixel the largest."""
+    """3×3 convolution, then 3×3 max-pooling with stride 2."""
     if on_cpu():
         return convolve_cpu.convolve_and_pool(x, weight, bias)
     return max_pool(convolve(x, weight, bias))
@@ -31,7 +31,7 @@ def residual_block(
 
 
 def standardise(x: Float[Array, "n h w c"]) -> Float[Array, "n h w c"]:
-    """Every image to mean 0 and variance 1, over all its pixels and channels."""
+    """Normalises each image to mean 0 and variance 1 over its pixels and channels."""
     if on_cpu():
         return convolve_cpu.standardise(x)
     centred = x - jnp.mean(x, axis=(1, 2, 3), keepdims=True)
@@ -41,12 +41,12 @@ def standardise(x: Float[Array, "n h w c"]) -> Float[Array, "n h w c"]:
 def convolve(
     x: Float[Array, "n h w i"], weight: Float[Array, "3 3 i o"], bias: Float[Array, " o"]
 ) -> Float[Array, "n h w o"]:
-    """3×3, the image zero-padded to keep its size."""
+    """3×3 convolution, zero-padded to keep the size."""
     y = jax.lax.conv_general_dilated(x, weight, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
     return y + jnp.broadcast_to(bias, y.shape)
 
 
 def max_pool(x: Float[Array, "n h w c"]) -> Float[Array, "n h2 w2 c"]:
-    """3×3 around the pixels 0, 2, … of each side."""
+    """3×3 max-pooling with stride 2, around the pixels 0, 2, … of each side."""
     padding = ((0, 0), *((1, side % 2) for side in x.shape[1:3]), (0, 0))
     return jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, (1, 3, 3, 1), (1, 2, 2, 1), padding)

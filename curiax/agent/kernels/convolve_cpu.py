@@ -1,7 +1,7 @@
-"""The parts of an image network for a CPU, where XLA's own gradients of them take several times as long.
+"""The operations of the image encoder for CPUs, where XLA's own gradients take several times as long.
 
-What costs most there is not arithmetic: it is memory touched for the first time, images that leave the cache before
-they are used again, and values that XLA computes anew in everything that uses them.
+Most of that time is not arithmetic but memory touched for the first time, images that leave the cache before they are
+used again, and values that XLA recomputes in every consumer.
 """
 
 import math
@@ -14,10 +14,10 @@ import jax.numpy as jnp
 from jax.experimental.xla_metadata import set_xla_metadata
 from jaxtyping import Array, Float, UInt8
 
-PIXELS = 2**12  # of images whose part in the gradient of a kernel is found at a time: they stay in the cache
-POOLED_PIXELS = 2**13  # of images that are convolved and pooled at a time; 32 frames of a laptop are one part
-NOWHERE = 9  # no place in a window; those are 0 to 8, the row plus three times the column
-PLACES = ((1, 2), (NOWHERE, 0))  # of an even and of an odd line: in the window around it, and in the next
+PIXELS = 2**12  # per chunk of images in a kernel gradient: a chunk stays in the cache
+POOLED_PIXELS = 2**13  # per chunk of images in convolve-and-pool; 32 frames of the laptop preset are one chunk
+NOWHERE = 9  # not a place in a window; those are 0 to 8, row + 3 · column
+PLACES = ((1, 2), (NOWHERE, 0))  # of an even and an odd line, in its own window and in the next
 
 
 def on_cpu() -> bool:
@@ -25,7 +25,7 @@ def on_cpu() -> bool:
 
 
 def apart(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Computed once and by itself: XLA for CPUs would do it again in everything that uses it, often slowly."""
+    """The function as a call that XLA does not inline: on CPUs it would recompute the result in every consumer."""
 
     @jax.jit
     def inner(*args: Array) -> Any:
@@ -43,12 +43,12 @@ def apart(function: Callable[..., Any]) -> Callable[..., Any]:
 def convolve_and_pool(
     x: Float[Array, "n h w i"], weight: Float[Array, "3 3 i o"], bias: Float[Array, " o"]
 ) -> Float[Array, "n h2 w2 o"]:
-    """`max_pool` of a convolution and its bias, which may as well be added after it."""
+    """`max_pool` of a convolution with bias; the bias is added after pooling, which is the same."""
     return _convolve_and_pool_forward(x, weight, bias)[0]
 
 
 def _convolve_and_pool_forward(x: Array, weight: Array, bias: Array) -> tuple[Array, tuple[Array, Array, Array]]:
-    """A few images at a time. All that is kept of their convolution is where the largest were, a byte for each."""
+    """In chunks of images. Of the convolution only the places of the maxima are saved, one byte each."""
     pool = apart(lambda y: max_pool(y, bias))
 
     def part(_: None, images: Array) -> tuple[None, tuple[Array, Array]]:
@@ -91,7 +91,7 @@ def residual_block(
 def _residual_block_forward(
     x: Array, one: Array, one_bias: Array, two: Array, two_bias: Array
 ) -> tuple[Array, tuple[Array, Array, Array, Array]]:
-    """Kept are the inputs of both convolutions: they also tell where ReLU let something through."""
+    """Saves the inputs of both convolutions, which also show where the ReLUs were active."""
     before_one = _relu(x, jnp.zeros_like(one_bias))
     before_two = _relu(convolve(before_one, one), one_bias)
     return _add(x, convolve(before_two, two), two_bias), (before_one, before_two, one, two)
@@ -132,7 +132,7 @@ def _add_where_positive(
 
 @jax.custom_vjp
 def standardise(x: Float[Array, "n h w c"]) -> Float[Array, "n h w c"]:
-    """Every image to mean 0 and variance 1, over all its pixels and channels."""
+    """Normalises each image to mean 0 and variance 1 over its pixels and channels."""
     return _standardise_forward(x)[0]
 
 
@@ -144,7 +144,7 @@ def _standardise_forward(x: Array) -> tuple[Array, tuple[Array, Array]]:
 
 
 def _standardise_backward(saved: tuple[Array, Array], grad: Array) -> tuple[Array]:
-    """Without its part along the constant image and, but for ε, its part along y: neither moves y."""
+    """Removes the gradient's components along the constant image and along y: neither changes y (up to ε)."""
     y, factor = saved
     return (factor * (grad - _mean(grad) - y * _mean(grad * y)),)
 
@@ -164,7 +164,7 @@ def _mean(x: Float[Array, "n h w c"]) -> Float[Array, "n 1 1 1"]:
 
 
 def convolve(x: Float[Array, "n h w i"], weight: Float[Array, "3 3 i o"]) -> Float[Array, "n h w o"]:
-    """3×3, the image zero-padded to keep its size."""
+    """3×3 convolution, zero-padded to keep the size."""
     if x.shape[-1] == 1:
         return _convolve_one_channel(x, weight)
     layout = ("NHWC", "HWIO", "NHWC")
@@ -173,7 +173,7 @@ def convolve(x: Float[Array, "n h w i"], weight: Float[Array, "3 3 i o"]) -> Flo
 
 @apart
 def _convolve_one_channel(x: Float[Array, "n h w 1"], weight: Float[Array, "3 3 1 o"]) -> Float[Array, "n h w o"]:
-    """A plain sum: XLA's convolution is made for many channels, and takes a dozen times as long."""
+    """A plain sum of shifted images: with one channel, XLA's convolution takes a dozen times as long."""
     shape = (*x.shape[:3], weight.shape[-1])
     weights = weight.reshape(9, -1)
     return sum(
@@ -183,7 +183,7 @@ def _convolve_one_channel(x: Float[Array, "n h w 1"], weight: Float[Array, "3 3 
 
 
 def kernel_gradient(x: Float[Array, "n h w i"], grad: Float[Array, "n h w o"]) -> Float[Array, "3 3 i o"]:
-    """Of a convolution of x, a few images at a time. They are cut out where they are: a scan would copy them all."""
+    """Gradient of a convolution's kernel, in chunks of images. Chunks are sliced in place; a scan would copy them."""
     num_images = _num_at_once(x, PIXELS)
     of_few = _kernel_gradient_one_channel if x.shape[-1] == 1 else _kernel_gradient
 
@@ -196,9 +196,9 @@ def kernel_gradient(x: Float[Array, "n h w i"], grad: Float[Array, "n h w o"]) -
 
 
 def _kernel_gradient(x: Float[Array, "n h w i"], grad: Float[Array, "n h w o"]) -> Float[Array, "3 3 i o"]:
-    """One matrix product for all nine places in the kernel: rows of x, shifted, times columns of grad, shifted.
+    """One matrix product for all nine places in the kernel: x shifted by rows times grad shifted by columns.
 
-    A product of sizes 3·in and 3·out fills the machine's registers; nine of sizes in and out do not.
+    A product of sizes 3·in and 3·out fills the registers; nine products of sizes in and out do not.
     """
     _, height, width, num_in = x.shape
     padded_x = jnp.pad(x, ((0, 0), (1, 1), (0, 0), (0, 0)))
@@ -215,21 +215,21 @@ def _kernel_gradient_one_channel(x: Float[Array, "n h w 1"], grad: Float[Array, 
 
 
 def _shifted(x: Float[Array, "n h w c"]) -> list[Float[Array, "n h w c"]]:
-    """The image as each place in a kernel sees it."""
+    """The image shifted for each of the nine places in a kernel."""
     _, height, width, _ = x.shape
     padded = jnp.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0)))
     return [padded[:, i : i + height, j : j + width] for i, j in product(range(3), range(3))]
 
 
 def _turned(weight: Float[Array, "3 3 i o"]) -> Float[Array, "3 3 o i"]:
-    """The kernel whose convolution takes a gradient back to the image."""
+    """The flipped kernel, whose convolution propagates a gradient to the image."""
     return jnp.flip(weight, (0, 1)).swapaxes(2, 3)
 
 
 def max_pool(
     x: Float[Array, "n h w c"], bias: Float[Array, " c"]
 ) -> tuple[Float[Array, "n h2 w2 c"], UInt8[Array, "n h2 w2 c"]]:
-    """Of 3×3 neighbours around every second pixel the largest, plus a bias; and its place. Of equal ones, the first."""
+    """3×3 max-pooling with stride 2, plus a bias; and each maximum's place in its window, the first of equal ones."""
     places = jnp.zeros(x.shape, jnp.int32)
     for axis, step in ((1, 1), (2, 3)):
         x, places = _largest_of_three(x, places, axis, step)
@@ -237,7 +237,7 @@ def max_pool(
 
 
 def _largest_of_three(x: Array, places: Array, axis: int, step: int) -> tuple[Array, Array]:
-    """Along one axis, around every even place; `step` is added to a place for each one that was passed over."""
+    """Maxima of three neighbours along one axis, around even indices. A place grows by `step` per neighbour passed."""
     before, here, after = _three(x, axis, -jnp.inf)
     first, second, third = _three(places, axis, 0.0)
     y = jnp.maximum(jnp.maximum(before, here), after)
@@ -245,7 +245,7 @@ def _largest_of_three(x: Array, places: Array, axis: int, step: int) -> tuple[Ar
 
 
 def _three(x: Array, axis: int, value: float) -> tuple[Array, Array, Array]:
-    """Before, at and after the places 0, 2, … along an axis; beyond its ends there is `value`."""
+    """The elements before, at and after the indices 0, 2, … along an axis, padded with `value`."""
     padding = [(0, 0, 0)] * x.ndim
     padding[axis] = (0, x.shape[axis] % 2, 0)
     constant = jnp.asarray(value, x.dtype)
@@ -256,9 +256,9 @@ def _three(x: Array, axis: int, value: float) -> tuple[Array, Array, Array]:
 
 
 def unpool(places: UInt8[Array, "n h2 w2 c"], grad: Float[Array, "n h2 w2 c"]) -> Float[Array, "n h w c"]:
-    """Gradients of `max_pool` to where the largest were. Sides are even: of an odd one, the last line is too many.
+    """Gradient of `max_pool`: grad at the places of the maxima. Sides of the result are even; callers cut odd ones.
 
-    Every pixel asks the window around it and the next ones down and to the right whether it was their largest: no
+    Every pixel checks whether it was the maximum of its own window and of the next ones below and to the right: no
     branches, and nothing to interleave.
     """
     n, height, width, channels = grad.shape
@@ -279,7 +279,7 @@ def _spread(x: Array, shape: tuple[int, ...]) -> Array:
 
 
 def _num_at_once(x: Float[Array, "n h w c"], pixels: int) -> int:
-    """Of images with about so many pixels together: a power of two that divides their number."""
+    """Images per chunk of about `pixels` pixels: a power of two that divides the number of images."""
     most = 2 ** int(math.log2(max(pixels // math.prod(x.shape[1:3]), 1)))
     return math.gcd(x.shape[0], most)
 

@@ -1,9 +1,9 @@
 """Floating-point operations of a function's matrix products and convolutions, counted from the shapes in its trace.
 
-Counted: 2 · M · N · K for every matrix product and convolution (whose K is height × width × channels of its kernel, at
-the edges too), times the length of the loops around it. A product that stands twice in the trace with the same operands
-is counted once, as the compiler runs it once. Not counted: everything else (activations, Adam, random numbers), and
-products whose result nothing uses.
+Each matrix product or convolution counts 2 · M · N · K, times the length of the loops around it. K of a convolution is
+height × width × channels of its kernel, also at the edges. A product that occurs twice with the same operands counts
+once: the compiler removes the second. Products whose result is unused do not count, nor does anything else, such as
+activations, Adam and random numbers.
 """
 
 import math
@@ -16,8 +16,9 @@ from jax.interpreters.partial_eval import dce_jaxpr
 
 
 def matmul_flops(function: Callable, *args: Any) -> int:
+    """The floating-point operations of one call."""
     jaxpr = jax.make_jaxpr(function)(*args).jaxpr
-    live, _ = dce_jaxpr(jaxpr, [True] * len(jaxpr.outvars))  # without what no output depends on, in loops too
+    live, _ = dce_jaxpr(jaxpr, [True] * len(jaxpr.outvars))  # removes unused operations, also inside loops
     return _count(live)
 
 

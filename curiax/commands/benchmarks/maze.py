@@ -1,13 +1,11 @@
-"""`curiax bench`: speed of this machine, every figure beside the peak measured in the same run."""
+"""`curiax bench`: the speed of this machine, also relative to its matrix-multiply peak."""
 
 import dataclasses
-import json
 import os
 import subprocess
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -28,25 +26,25 @@ REPEATS = 5
 GEMM_SIZE = 2048
 
 
-def seconds_per_call(function: Callable, *args: Any) -> float:
-    """The best of a few calls: what the machine can do when nothing else disturbs it."""
+def seconds_per_call(function: Callable, *args: Any, clock: Callable[[], float] = time.perf_counter) -> float:
+    """The shortest of a few calls, which other processes disturb least."""
     jax.block_until_ready(function(*args))
     times = []
     for _ in range(REPEATS):
-        start = time.perf_counter()
+        start = clock()
         jax.block_until_ready(function(*args))
-        times.append(time.perf_counter() - start)
+        times.append(clock() - start)
     return min(times)
 
 
 def gemm_gflops() -> float:
-    """The peak: a large square matrix product."""
+    """GFLOP/s of a large square matrix product: the peak."""
     x = jnp.ones((GEMM_SIZE, GEMM_SIZE))
     return 2 * GEMM_SIZE**3 / seconds_per_call(jax.jit(jnp.matmul), x, x) / 1e9
 
 
 def bench_method(config: Config) -> dict[str, float]:
-    """Environment steps per second of training, and the arithmetic rate of the update alone."""
+    """Environment steps per second of training; milliseconds and GFLOP/s of the update alone."""
     env = envs.make(config.env)
     learner = make_learner(config, env)
     state = jax.jit(learner.init)(jax.random.key(0))
@@ -70,7 +68,7 @@ def bench_method(config: Config) -> dict[str, float]:
 
 
 def random_walk(env: Environment, num_envs: int, num_steps: int, key: jax.Array) -> jax.Array:
-    """Random actions in many mazes; the observations are summed so that the compiler cannot leave them out."""
+    """Takes random actions in many mazes. Returns the sum of the observations, so that they must be computed."""
     key_reset, key_noise, key_action = jax.random.split(key, 3)
     stream = stream_reset(env, jax.vmap(env.draw)(jax.random.split(key_reset, num_envs)), num_envs)
     noise = jax.vmap(jax.vmap(env.draw))(jax.random.split(key_noise, (num_steps, num_envs)))
@@ -84,14 +82,14 @@ def random_walk(env: Environment, num_envs: int, num_steps: int, key: jax.Array)
 
 
 def maze_steps_per_second(num_envs: int = 1024, num_steps: int = 500) -> float:
-    """The compiled maze under a random policy."""
+    """Speed of the compiled maze with random actions, by processor time: other processes do not count."""
     env = envs.make("maze/brownian")
     run = jax.jit(lambda key: random_walk(env, num_envs, num_steps, key))
-    return num_envs * num_steps / seconds_per_call(run, jax.random.key(0))
+    return num_envs * num_steps / seconds_per_call(run, jax.random.key(0), clock=time.process_time)
 
 
 def pycolab_steps_per_second(num_steps: int = 2000) -> float:
-    """Its twin on the Pycolab engine, under a random policy."""
+    """Speed of the same maze on the Pycolab engine, likewise."""
     from curiax.envs import maze
     from curiax.envs.maze.pycolab import PycolabMaze
 
@@ -101,16 +99,16 @@ def pycolab_steps_per_second(num_steps: int = 2000) -> float:
     actions = np.random.default_rng(0).integers(0, len(maze.ACTIONS), num_steps)
     twin = PycolabMaze(maze.SETTINGS["brownian"])
     twin.reset(steps[0])
-    start = time.perf_counter()
+    start = time.process_time()
     for action, step in zip(actions, steps, strict=True):
         twin.step(int(action), step)
-    return num_steps / (time.perf_counter() - start)
+    return num_steps / (time.process_time() - start)
 
 
 def on_one_core(function_name: str) -> float:
-    """Calls a function of this file in a process that has one core."""
+    """The result of a function of this file, called in a process with one core."""
     core = min(os.sched_getaffinity(0))
-    # Set in the new process, before JAX makes its threads; between fork and exec it might deadlock.
+    # The new process sets its core itself, before JAX starts threads; setting it between fork and exec could deadlock.
     code = f"import os; os.sched_setaffinity(0, [{core}]); from {__name__} import {function_name} as f; print(f())"
     flags = os.environ.get("XLA_FLAGS", "") + " --xla_cpu_multi_thread_eigen=false"
     done = subprocess.run(
@@ -123,11 +121,11 @@ def on_one_core(function_name: str) -> float:
     return float(done.stdout.split()[-1])
 
 
-def bench(console: Console, path: Path | None) -> dict[str, Any]:
-    """Prints the table; writes it as JSON too if asked."""
+def bench_maze(console: Console) -> dict[str, Any]:
+    """Measures and prints the table."""
     methods = {}
     for name in curiosity.METHODS:
-        peak = gemm_gflops()  # measured again for each method: a machine's speed drifts
+        peak = gemm_gflops()  # measured again for each method: the speed of a machine drifts
         measured = bench_method(dataclasses.replace(LAPTOP, curiosity=name))
         peak = max(peak, gemm_gflops())
         methods[name] = measured | {"gemm_gflops": peak, "fraction_of_peak": measured["update_gflops"] / peak}
@@ -144,8 +142,6 @@ def bench(console: Console, path: Path | None) -> dict[str, Any]:
         "cores": len(os.sched_getaffinity(0)),
     }
     show(console, result)
-    if path is not None:
-        path.write_text(json.dumps(result, indent=2) + "\n")
     return result
 
 

@@ -1,4 +1,4 @@
-"""The measure *aleatoric*: predict the outcome and its variance, and pay only for error beyond the variance."""
+"""The measure *aleatoric*: predict the outcome and its variance, and reward only the error beyond the variance."""
 
 import jax
 import jax.numpy as jnp
@@ -57,7 +57,7 @@ def aleatoric(config: Config) -> Measure:
 
 @jax.custom_vjp
 def clamp(x: Float[Array, "*any"]) -> Float[Array, "*any"]:
-    """x within ±10. Outside, only the gradient that leads back passes: a variance at its limit is not stuck there."""
+    """x clipped to ±10. Outside, only gradients that lead back pass: a variance at its limit is not stuck there."""
     return jnp.clip(x, -LIMIT, LIMIT)
 
 

@@ -1,4 +1,4 @@
-"""The critic: its energies of all pairs of contexts and hindsight vectors, the contrastive value, and its training."""
+"""The critic: energies of all pairs of contexts and hindsight vectors, the contrastive value L_con, and training."""
 
 from typing import NamedTuple
 
@@ -23,14 +23,14 @@ class Concat(NamedTuple):
 
 
 class Separable(NamedTuple):
-    """⟨f(b, a), h(z)⟩: as many network evaluations as items, not as pairs."""
+    """⟨f(b, a), h(z)⟩: one network evaluation per item instead of one per pair."""
 
     context: MLP
     latent: MLP
 
 
 class CriticState(NamedTuple):
-    """A critic and its own Adam."""
+    """A critic and the state of its Adam."""
 
     params: Params  # Concat or Separable
     optimizer: State
@@ -72,7 +72,8 @@ def contrastive_value(
     InfoNCE (van den Oord et al., 2018), a lower bound of the mutual information of context and z.
     """
     scaled = energy / temperature
-    own = jnp.sum(jnp.where(jnp.eye(scaled.shape[-1], dtype=bool), scaled, 0.0), axis=-1)  # stays on its device
+    # The diagonal as a masked sum: sharded, it needs no communication between devices.
+    own = jnp.sum(jnp.where(jnp.eye(scaled.shape[-1], dtype=bool), scaled, 0.0), axis=-1)
     columns = jnp.where(valid[..., None, :], scaled, MASKED)
     count = jnp.maximum(jnp.sum(valid.astype(energy.dtype), axis=-1, keepdims=True), 1.0)
     return own - jax.nn.logsumexp(columns, axis=-1) + jnp.broadcast_to(jnp.log(count), own.shape)
@@ -84,7 +85,7 @@ def critic_init(config: Config, form: str, context: int, key: PRNGKeyArray) -> C
 
 
 def critic_optimizer(config: Config) -> optax.GradientTransformation:
-    adam = optax.flatten(optax.adam(config.learning_rate))  # one long vector
+    adam = optax.flatten(optax.adam(config.learning_rate))  # one long vector is faster
     return optax.chain(adam, optax.scale_by_schedule(decay_of(config.world))) if config.world.half_life else adam
 
 
@@ -95,9 +96,9 @@ def contrast(
     z: Float[Array, "*batch K l"],
     valid: Bool[Array, "*batch K"],
 ) -> tuple[CriticState, Float[Array, "*batch K"]]:
-    """The critic after one step up the mean of L_con, and L_con against that critic.
+    """The critic after one ascent step on the mean of L_con, and L_con under the new critic.
 
-    The critic's step sees z as a constant, and L_con the critic: only z is trained through what is returned.
+    z is constant in the critic's step, and the new critic is constant in the returned L_con, which so trains only z.
     """
 
     def value(params: Params, z: Array) -> Float[Array, "*batch K"]:

@@ -1,4 +1,4 @@
-"""The measure *hindsight*: learn the unpredictable part of each outcome, and pay only for what is still wrong.
+"""The measure *hindsight*: learn the unpredictable part of each outcome, and reward only the remaining error.
 
 Curiosity in Hindsight (Jarrett et al., 2023), Algorithm 2.
 """
@@ -19,7 +19,7 @@ from curiax.types import CuriosityOutput, Loss, Params
 
 
 class Explained(NamedTuple):
-    """What the model makes of every pair (t, i)."""
+    """Hindsight vectors and reconstructions of every pair (t, i)."""
 
     loop: OpenLoop
     z: Float[Array, "H T B Z"]
@@ -78,7 +78,7 @@ def hindsight(config: Config, critic_form: str = "concat") -> Measure:
 def explain(
     world: WorldConfig, params: Params, represented: Represented, valid: Bool[Array, "T B"], key: PRNGKeyArray
 ) -> Explained:
-    """Hindsight vectors and reconstructions."""
+    """The open loop, hindsight vectors and reconstructions."""
     loop = open_loop(params["core"], represented, valid, world.horizon)
     noise = jax.random.normal(key, (*loop.valid.shape, world.noise))
     z = params["generator"](concatenate(context_of(loop), loop.target, noise))
@@ -86,7 +86,7 @@ def explain(
 
 
 def context_of(loop: OpenLoop) -> Float[Array, "H T B C"]:
-    """(b_{t,i−1}, a_{t+i−1}), as generator and critic see it. Stopped: z must not bend the beliefs to become cheap."""
+    """(b_{t,i−1}, a_{t+i−1}), input of generator and critic. Stop-gradient: z must not shape the beliefs."""
     return jax.lax.stop_gradient(concatenate(loop.before, loop.action))
 
 

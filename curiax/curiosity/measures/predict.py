@@ -14,7 +14,7 @@ from curiax.types import CuriosityOutput, Loss, Params
 
 
 class OpenLoop(NamedTuple):
-    """Every pair (t, i): i steps ahead of t, by actions alone."""
+    """Open-loop beliefs and targets of every pair (t, i), i steps ahead of t."""
 
     before: Float[Array, "H T B D"]  # b_{t,i−1}
     action: Float[Array, "H T B E"]  # emb(a_{t+i−1})

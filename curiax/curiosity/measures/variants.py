@@ -15,7 +15,7 @@ from curiax.types import CuriosityOutput, Loss, Params
 
 
 def without_contrast(config: Config) -> Measure:
-    """L_con is measured, and trains the critic alone: z may tell anything."""
+    """L_con trains the critic but not the generator: z is unconstrained."""
     measure = hindsight(config)
 
     def score(*args: object) -> CuriosityOutput:
@@ -27,7 +27,7 @@ def without_contrast(config: Config) -> Measure:
 
 
 def contrast_paid(config: Config) -> Measure:
-    """The reward is the whole of Algorithm 2's loss, L_rec/λ + L_con. Every time step is contrasted."""
+    """The reward is the whole loss of Algorithm 2, L_rec/λ + L_con. All time steps are contrasted."""
     measure = hindsight(replace(config, world=replace(config.world, contrast_share=1.0)))
 
     def score(*args: object) -> CuriosityOutput:
@@ -45,9 +45,9 @@ def separable_critic(config: Config) -> Measure:
 
 
 def with_outcomes(config: Config) -> Measure:
-    """Hindsight, and two instruments beside it: how well (b, a) alone and z alone tell the outcome ("Outcome Losses").
+    """Hindsight with two probes, which predict the outcome from (b, a) alone and from z alone ("Outcome Losses").
 
-    The instruments train nothing but themselves.
+    The probes' losses train only the probes.
     """
     measure, world = hindsight(config), config.world
 
@@ -70,7 +70,7 @@ def with_outcomes(config: Config) -> Measure:
         output = measure.score(params, critic, represented, valid, distance, key)
         loop, z, _ = explain(
             world, params, represented, valid, jax.random.split(key)[0]
-        )  # compiled once with the above
+        )  # XLA merges this with the same computation in `measure.score`
         predicted = distance(loop.target, params["predictor"](jax.lax.stop_gradient(loop.after)))
         alone = distance(loop.target, params["hindsight_only"](jax.lax.stop_gradient(z)))
         losses = {"side_prediction": Loss(predicted, loop.valid), "hindsight_only": Loss(alone, loop.valid)}
@@ -85,7 +85,7 @@ def with_outcomes(config: Config) -> Measure:
 
 
 def target_variance(distance: Distance, target: Array, valid: Array) -> Array:
-    """The error of the best constant output."""
+    """The variance of the targets, which is the error of the best constant output."""
     projected = distance.project(target)
     mean = jnp.mean(projected, axis=(0, 1, 2), where=valid[..., None], keepdims=True)
     variance = distance.reduce(jnp.square(projected - jnp.broadcast_to(mean, projected.shape)), axis=-1)

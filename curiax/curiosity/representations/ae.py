@@ -13,9 +13,9 @@ from curiax.types import EnvSpec, Experience, Loss, Params, State
 
 
 def autoencoded(config: Config, spec: EnvSpec) -> Representation:
-    """AE (Stadie et al., 2016): the target is a feature φ(o_{t+1}) from which the observation can be drawn again.
+    """AE (Stadie et al., 2016): the target is φ(o_{t+1}), the code of an autoencoder.
 
-    L_ae = distance(o, decoder(φ(o))) alone trains φ.
+    Only L_ae = distance(o, decoder(φ(o))) trains φ.
     """
     network = config.network
 
@@ -31,7 +31,7 @@ def autoencoded(config: Config, spec: EnvSpec) -> Representation:
         features = params["encoder"](obs)
         error = squared_distance(pixels(spec, obs), params["decoder"](features))
         error_start, error_end = ends(experience, error)
-        # Both ends of a transition, so that no observation is left out, be it the first or the last of an episode.
+        # Both ends of a transition, to include the first and last observations of episodes.
         losses = {"autoencoding": Loss((error_start + error_end) / 2, experience.valid)}
         return from_beliefs(experience, ends(experience, features)[1], losses)
 

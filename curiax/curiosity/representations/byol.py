@@ -8,13 +8,13 @@ from curiax.curiosity.base import Representation, Represented, belief_sizes, cos
 from curiax.curiosity.experience import following
 from curiax.types import EnvSpec, Experience, Params, State
 
-DECAY = 0.99  # α: the memory of the slow copy per update
+DECAY = 0.99  # α: decay of the target encoder per update
 
 
 def bootstrapped(config: Config, spec: EnvSpec) -> Representation:
-    """BYOL (Guo et al., 2022): the target is an embedding of o_{t+1} by a slow copy ω̄ of its encoder.
+    """BYOL (Guo et al., 2022): the target is ω̄(o_{t+1}), the embedding by a target encoder.
 
-    ω̄ ← α ω̄ + (1 − α) ω after every update; nothing else trains it.
+    ω̄ ← α ω̄ + (1 − α) ω after every update, ω being the agent's encoder; nothing else changes it.
     """
     network = config.network
 

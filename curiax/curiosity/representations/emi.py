@@ -19,8 +19,8 @@ from curiax.curiosity.base import (
 from curiax.curiosity.experience import current, ends, observations
 from curiax.types import CuriosityOutput, EnvSpec, Experience, Loss, Params, State
 
-# Weights of the losses, as its authors have them for Atari.
-PENALTY = 100.0  # of ‖S‖², the part of the dynamics that is not linear
+# Weights of the losses, the authors' for Atari.
+PENALTY = 100.0  # of ‖S‖², the nonlinear part of the dynamics
 INFORMATION = 0.1  # of the mutual information
 PRIOR = 0.5  # of the KL from the action embeddings to N(0, I)
 
@@ -40,7 +40,7 @@ def linear_dynamics(config: Config, spec: EnvSpec) -> Representation:
 
 
 def emi(config: Config, spec: EnvSpec) -> Curiosity:
-    """EMI's own measure: it pays for what its linear dynamics leave over, ‖φ' − φ − ψ − S‖²."""
+    """EMI with its own reward, the residual of the linear dynamics, ‖φ' − φ − ψ − S‖²."""
 
     def init(key: PRNGKeyArray, encoder: Params) -> tuple[Params, Params, State]:
         return emi_init(config, spec, key), (), ()
@@ -102,14 +102,14 @@ def embed(
 
 
 def stranger(x: Shaped[Array, "T B *any"]) -> Shaped[Array, "T B *any"]:
-    """What another trajectory holds at another time: a sample of the marginal distribution."""
+    """x of another trajectory at another time: a sample of the marginal distribution."""
     return jnp.roll(x, (x.shape[0] // 2, 1), axis=(0, 1))
 
 
 def jsd_bound(joint: Float[Array, "*batch"], marginal: Float[Array, "*batch"]) -> Float[Array, "*batch"]:
     """−softplus(−T) − softplus(T̃) + log 4: Jensen–Shannon bound of mutual information (Nowozin et al., 2016).
 
-    T is the statistics network's output for what belongs together, T̃ for what does not. Zero if it cannot tell.
+    T is the statistics network's output for joint samples, T̃ for marginal ones. Zero if it cannot tell them apart.
     """
     return -jax.nn.softplus(-joint) - jax.nn.softplus(marginal) + jnp.log(4.0)
 
@@ -117,10 +117,10 @@ def jsd_bound(joint: Float[Array, "*batch"], marginal: Float[Array, "*batch"]) -
 def kl_to_normal(x: Float[Array, "T B d"], valid: Bool[Array, "T B"]) -> Float[Array, ""]:
     """KL(N(m, v) ‖ N(0, 1)) = (v + m² − 1 − log v)/2, m and v the batch's, averaged over coordinates.
 
-    Each coordinate by itself: few discrete actions have a singular covariance.
+    Coordinates are treated separately: with few discrete actions the covariance is singular.
     """
     mask = valid[..., None]
     mean = jnp.mean(x, axis=(0, 1), where=mask)
     variance = jnp.var(x, axis=(0, 1), where=mask)
-    # An action that is the only one taken has no variance; its logarithm is kept finite.
+    # If only one action was taken, the variance is zero: keep its logarithm finite.
     return jnp.mean(variance + jnp.square(mean) - 1 - jnp.log(variance + 1e-6)) / 2

@@ -23,11 +23,10 @@ from curiax.types import EnvSpec, Experience, Loss, Params, State
 
 
 def inverse_dynamics(config: Config, spec: EnvSpec) -> Representation:
-    """ICM (Pathak et al., 2017): the target is a feature φ(o_{t+1}); φ tells which action was taken.
+    """ICM (Pathak et al., 2017): the target is φ(o_{t+1}), features that predict the action taken.
 
-    L_inv = −log p(a_t | φ_t, φ_{t+1}) alone trains φ. The error is ‖φ − φ̂‖², as in the paper: its mean over coordinates
+    Only L_inv = −log p(a_t | φ_t, φ_{t+1}) trains φ. The error is ‖φ − φ̂‖², as in the paper: its mean over coordinates
     would be too small beside the losses of policy and value to train the beliefs that predict φ.
-    Of actions that are vectors, see `inverse_loss`.
     """
     network = config.network
 
@@ -53,8 +52,8 @@ def inverse_dynamics(config: Config, spec: EnvSpec) -> Representation:
 def inverse_loss(
     spec: EnvSpec, output: Float[Array, "T B n"], action: Shaped[Array, "T B *action"]
 ) -> Float[Array, "T B"]:
-    """−log p(a): of a number, or the sum over one-hot parts; of real numbers the mean square of the error, which is a
-    Gaussian's of fixed width, up to constants."""
+    """−log p(a) of a discrete action, summed over the parts of a MultiDiscrete one. For real actions the mean squared
+    error, which is −log p of a Gaussian with fixed variance, up to constants."""
     if spec.action_parts is None:
         return optax.softmax_cross_entropy_with_integer_labels(output, action)
     if not spec.action_parts:
@@ -64,8 +63,8 @@ def inverse_loss(
 
 
 def told(spec: EnvSpec, output: Float[Array, "T B n"], action: Shaped[Array, "T B *action"]) -> Float[Array, "T B"]:
-    """1 where the action is told from the features, 0 where not; between, the share of its coordinates that is: the
-    right part, or the right side of the middle for real numbers."""
+    """1 where the action is predicted, 0 where it is not. For vectors the share of parts that are, or of real
+    coordinates whose sign is."""
     if spec.action_parts is None:
         return (jnp.argmax(output, axis=-1) == action).astype(jnp.float32)
     if not spec.action_parts:

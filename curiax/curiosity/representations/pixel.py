@@ -13,7 +13,7 @@ from curiax.types import EnvSpec, Experience, Params, State
 
 
 def pixel(config: Config, spec: EnvSpec) -> Representation:
-    """The target is o_{t+1} itself, every number of it."""
+    """The target is o_{t+1} itself, flattened."""
 
     def init(key: PRNGKeyArray, encoder: Params) -> tuple[Params, State]:
         return (), ()
@@ -30,6 +30,6 @@ def num_pixels(spec: EnvSpec) -> int:
 
 
 def pixels(spec: EnvSpec, obs: Shaped[Array, "T B *obs"]) -> Float[Array, "T B p"]:
-    """Observations as vectors, of size about 1; constants to every gradient."""
+    """Observations as vectors of size about 1, without gradient."""
     flat = obs.reshape(*obs.shape[:2], num_pixels(spec)).astype(jnp.float32)
     return jax.lax.stop_gradient(flat / spec.observation_scale)

@@ -10,9 +10,9 @@ from curiax.envs.atari.games import (
     load,
     make,
     make_pool,
-    scores_of,
     spec_of,
 )
+from curiax.envs.atari.profile import profile_of
 
 __all__ = [
     "ABOUT",
@@ -24,6 +24,6 @@ __all__ = [
     "load",
     "make",
     "make_pool",
-    "scores_of",
+    "profile_of",
     "spec_of",
 ]

@@ -1,7 +1,7 @@
-"""Games of the Arcade Learning Environment, through EnvPool, as the paper plays them.
+"""Games of the Arcade Learning Environment (ALE) through EnvPool, with the paper's settings.
 
-84×84 grey, one frame, each action for four frames with the maximum over the last two, random no-ops at the start, no
-clipping of rewards, no end where a life is lost.
+84×84 grey, one frame, action repeat 4 with the maximum over the last two frames, random no-ops at the start, no reward
+clipping, no end of an episode when a life is lost.
 """
 
 from types import ModuleType
@@ -15,21 +15,16 @@ from curiax.envs.atari.rooms import ROOMS, Rooms
 from curiax.envs.base import HostEnvironment, HostStep
 from curiax.envs.noise import equations as noise
 from curiax.errors import UserError, unknown_name
-from curiax.types import RETURN, EnvSpec, Score
+from curiax.types import EnvSpec
 
 FRAME = (84, 84)
 FRAME_SKIP = 4
 NUM_ACTIONS = 18  # of ALE
-NOOPS = 30  # an episode begins with up to so many no-ops
-FRAME_LIMIT = 108_000  # frames of an episode; then it is truncated
-SCORES = (
-    RETURN,
-    Score("rooms_found", "rooms found in the run so far", "rooms", accumulates=True),
-    Score("rooms", "rooms of an episode", "rooms per episode"),
-)
+NOOPS = 30  # largest number of no-ops at the start of an episode
+FRAME_LIMIT = 108_000  # frames after which an episode is truncated
 ABOUT = {
     "alien": "a maze of eggs and aliens",
-    "bank_heist": "banks come back anywhere, dynamite goes off anytime",
+    "bank_heist": "banks appear anywhere, dynamite explodes at any time",
     "freeway": "a chicken crosses ten lanes",
     "gravitar": "a ship among planets",
     "hero": "mines, dynamite, and miners to save",
@@ -38,9 +33,9 @@ ABOUT = {
     "private_eye": "clues in a city",
     "solaris": "a galaxy of quadrants",
     "venture": "halls of a dungeon",
-    "qbert": "hops on a pyramid; in the figures of losses",
+    "qbert": "hops on a pyramid (only in the paper's figure of losses)",
 }
-# What each game can tell apart of ALE's 18 actions, in the order of ALE; the games that are not here know them all.
+# Minimal action sets, as ALE indices. Games that are not listed use all 18 actions.
 MINIMAL = {
     "backgammon": "1 3 4",
     "freeway": "0 2 5",
@@ -89,7 +84,7 @@ def make(
 
 
 def spec_of(game: str, options: AtariOptions, frame_limit: int = FRAME_LIMIT) -> EnvSpec:
-    """Needs no emulator."""
+    """The spec of a game, without starting an emulator."""
     rooms = ROOMS.get(game)
     return EnvSpec(
         name=f"atari/{game}",
@@ -98,17 +93,11 @@ def spec_of(game: str, options: AtariOptions, frame_limit: int = FRAME_LIMIT) ->
         time_limit=frame_limit // FRAME_SKIP,
         map_shape=rooms.map_shape if rooms else (0, 0),
         observation_scale=255.0,
-        scores=scores_of(game),
     )
 
 
-def scores_of(game: str) -> tuple[Score, ...]:
-    """Rooms count where the game's memory tells them."""
-    return SCORES if game in ROOMS else (RETURN,)
-
-
 def actions_of(game: str, options: AtariOptions) -> Int[np.ndarray, " A"]:
-    """ALE's indices of the agent's actions."""
+    """ALE indices of the agent's actions."""
     for games, actions in MINIMAL.items():
         if game in games.split() and not options.full_actions:
             return np.array(actions.split(), np.int32)
@@ -116,9 +105,9 @@ def actions_of(game: str, options: AtariOptions) -> Int[np.ndarray, " A"]:
 
 
 def make_pool(game: str, batch_size: int, options: AtariOptions, seed: int, noops: int, frame_limit: int) -> Any:
-    """EnvPool's own reset is a stream's: at the step after an episode's end, whatever the action.
+    """An EnvPool of B emulators. It resets as a stream does: at the step after an episode's end, ignoring the action.
 
-    It is given ALE's full set of actions, whose indices are ALE's own.
+    It gets the full action set, in which an action's number is its ALE index.
     """
     envpool = load(game)
     return envpool.make(
@@ -132,7 +121,7 @@ def make_pool(game: str, batch_size: int, options: AtariOptions, seed: int, noop
         img_width=FRAME[1],
         use_inter_area_resize=True,
         gray_scale=True,
-        noop_max=max(noops, 1),  # EnvPool plays one at least
+        noop_max=max(noops, 1),  # EnvPool plays at least one
         max_episode_steps=frame_limit // FRAME_SKIP,
         repeat_action_probability=options.sticky,
         full_action_space=True,
@@ -143,17 +132,17 @@ def make_pool(game: str, batch_size: int, options: AtariOptions, seed: int, noop
 
 
 def emulator_seeds(seed: int, batch_size: int) -> list[int]:
-    """Spread by a hash: EnvPool's own, seed + i, would give runs of neighbouring seeds the same emulators."""
+    """Hashed seeds: with EnvPool's own, seed + i, runs with neighbouring seeds would share emulators."""
     return (np.random.SeedSequence(seed).generate_state(batch_size) >> 1).tolist()  # 31 bits
 
 
 def load(game: str) -> ModuleType:
-    """EnvPool, if it is there and knows the game."""
+    """The EnvPool module. Raises a UserError if it is not installed or does not know the game."""
     try:
         import envpool
         from envpool.atari.registration import atari_game_list
     except ImportError as error:
-        raise UserError("Atari games need EnvPool, which is not here: pip install 'curiax[atari]'") from error
+        raise UserError("Atari games need EnvPool, which is not installed: pip install 'curiax[atari]'") from error
     if game not in atari_game_list:
         listed = [*(f"atari/{name}" for name in ABOUT), f"and {len(atari_game_list) - len(ABOUT)} more games by name"]
         raise UserError(unknown_name("environment", f"atari/{game}", map("atari/{}".format, atari_game_list), listed))
@@ -161,7 +150,7 @@ def load(game: str) -> ModuleType:
 
 
 class Streams:
-    """B emulators and what must be remembered of their episodes."""
+    """B emulators and the statistics of their episodes."""
 
     def __init__(self, pool: Any, rooms: Rooms | None, frame_noise: noise.FrameNoise, actions: Int[np.ndarray, " A"]):
         self._pool, self._rooms, self._noise, self._actions = pool, rooms, frame_noise, actions
@@ -188,9 +177,9 @@ class Streams:
         raw: dict[str, Any],
         played: Int[np.ndarray, " B"],
     ) -> HostStep:
-        """What EnvPool says, as a stream says it; noise goes into EnvPool's own array, which is new at each step.
+        """EnvPool's answer as a step of streams. Noise is written into EnvPool's array, which is new at each step.
 
-        EnvPool calls a game that is over at the very step of the limit truncated; `raw["terminated"]` knows better.
+        For a game that ends exactly at the time limit EnvPool returns truncated; `raw["terminated"]` is right.
         """
         first, self._last = self._last, last
         obs = obs[:, 0]
@@ -205,7 +194,7 @@ class Streams:
     def _where(
         self, rooms: Rooms, first: Bool[np.ndarray, " B"], ram: UInt8[np.ndarray, "B 128"]
     ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-        """The room and its cell on the map; how many rooms in the episode, and in which level it is."""
+        """Info: the room and its cell on the map. Episode: number of rooms visited, and the level."""
         room = ram[:, rooms.room].astype(np.int32)
         self._seen[first] = False
         self._seen[np.arange(len(room)), room] = True

@@ -1,4 +1,4 @@
-"""Rooms of games, read from the console's memory, and where they lie on a map."""
+"""Rooms of games, read from the console's memory (RAM), and their cells on a map."""
 
 from typing import NamedTuple
 
@@ -7,18 +7,18 @@ from jaxtyping import Int
 
 
 class Rooms(NamedTuple):
-    """Where a game keeps the number of the room, and where on a map of `map_shape` each room lies."""
+    """Where a game's memory holds the room number, and the cell of each room on a map."""
 
-    room: int  # byte of the memory
-    level: int | None  # another, where rooms have the same numbers in every level
-    cells: Int[np.ndarray, "256"]
+    room: int  # RAM byte of the room number
+    level: int | None  # RAM byte of the level, if room numbers repeat in every level
+    cells: Int[np.ndarray, "256"]  # of each room number
     map_shape: tuple[int, int]
 
 
 def pyramid() -> Int[np.ndarray, "256"]:
     """Montezuma's temple: floors of 3, 5, 7 and 9 rooms, numbered from the top, each floor centred on a map 9 wide.
 
-    Numbers that are no room would fall into the empty corner.
+    Numbers that are not rooms get the empty corner.
     """
     cells = np.zeros(256, np.int32)
     floors = [9 * floor + 3 - floor + np.arange(3 + 2 * floor) for floor in range(4)]
@@ -27,9 +27,9 @@ def pyramid() -> Int[np.ndarray, "256"]:
 
 
 def jungle() -> Int[np.ndarray, "256"]:
-    """Pitfall's 255 scenes, in the order in which a walk to the right meets them from the first.
+    """Pitfall's 255 scenes, in the order of a walk to the right from the first.
 
-    A scene's number makes the next one's: shifted left, with the parity of four of its bits as the new last bit.
+    The next scene's number is this one's shifted left, with the parity of four of its bits as the new last bit.
     """
     cells = np.zeros(256, np.int32)
     scene = 0xC4  # the first

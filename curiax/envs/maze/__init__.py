@@ -1,5 +1,6 @@
-"""The maze: its world in JAX, its twin on the Pycolab engine, its Gymnasium form, and a way to walk it."""
+"""The maze: in JAX, as a twin on the Pycolab engine, as a Gymnasium environment, and to play in a terminal."""
 
+from curiax.envs.maze.profile import profile_of
 from curiax.envs.maze.world import (
     ACTIONS,
     DOORWAYS,
@@ -7,7 +8,6 @@ from curiax.envs.maze.world import (
     MAP,
     MOVES,
     NOISE_PROBABILITY,
-    SCORES,
     SETTINGS,
     TIME_LIMIT,
     VIEW,
@@ -28,7 +28,6 @@ __all__ = [
     "MAP",
     "MOVES",
     "NOISE_PROBABILITY",
-    "SCORES",
     "SETTINGS",
     "TIME_LIMIT",
     "VIEW",
@@ -40,4 +39,5 @@ __all__ = [
     "make",
     "observe",
     "parse",
+    "profile_of",
 ]

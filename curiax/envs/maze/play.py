@@ -1,4 +1,4 @@
-"""Walk the maze yourself, in the terminal, on the Pycolab twin."""
+"""Play the maze in the terminal, on the Pycolab twin."""
 
 import contextlib
 import curses
@@ -18,7 +18,7 @@ from curiax.errors import UserError, unknown_name
 
 QUIT = ord("q")
 CTRL_C = 3
-HANG_UP = -1  # what curses reads from a terminal that is gone
+HANG_UP = -1  # what curses reads when the terminal is closed
 KEYS = {
     ord(" "): 0,
     **dict(zip((curses.KEY_UP, curses.KEY_DOWN, curses.KEY_LEFT, curses.KEY_RIGHT), range(1, 5), strict=True)),
@@ -41,7 +41,7 @@ ON_MAP = {
     pycolab.COIN: (" $", "coin"),
     **{letter: (name, "block") for letter, name in zip(pycolab.BLOCKS, ("V1", "V2", "H1", "H2"), strict=True)},
 }
-IN_VIEW = {  # the first that is there is drawn
+IN_VIEW = {  # in order of priority: the first that is present is drawn
     "agent": (" @", "agent"),
     "vertical block": (" V", "block"),
     "horizontal block": (" H", "block"),
@@ -53,7 +53,7 @@ GAP, PANEL_WIDTH, PANEL_HEIGHT = 3, 20, 18
 
 
 class Moment(NamedTuple):
-    """All that changes from one screen to the next."""
+    """The state of the game as it is drawn."""
 
     board: np.ndarray  # of the Pycolab engine
     obs: np.ndarray
@@ -63,7 +63,7 @@ class Moment(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """Text at a place of the screen."""
+    """Text at a position on the screen."""
 
     row: int
     column: int
@@ -72,20 +72,20 @@ class Piece(NamedTuple):
 
 
 def play(setting_name: str, seed: int) -> None:
-    """Plays until `q`; the noise is that of the seed."""
+    """Plays until `q`; the seed determines the noise."""
     name = setting_name.removeprefix("maze/")
     if name not in maze.SETTINGS:
         raise UserError(unknown_name("maze", name, maze.SETTINGS))
     twin = pycolab.PycolabMaze(maze.SETTINGS[name])
     check_terminal(*twin.layout.wall.shape)
     noise = noises(name, seed)
-    moment = begin(twin, next(noise), episode=1)  # compiles, so before the screen is taken
+    moment = begin(twin, next(noise), episode=1)  # compiles, so before curses takes the screen
     with contextlib.suppress(KeyboardInterrupt):  # Ctrl-C is another way to leave
         curses.wrapper(walk, name, twin, noise, moment)
 
 
 def check_terminal(map_rows: int, map_columns: int) -> None:
-    """Raises if the map cannot be drawn here."""
+    """Raises a UserError if the map cannot be drawn in this terminal."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UserError("play needs a terminal: run it without pipes or redirection")
     try:
@@ -103,7 +103,7 @@ def check_terminal(map_rows: int, map_columns: int) -> None:
 
 
 def noises(name: str, seed: int) -> Iterator[maze.Noise]:
-    """The noise of one step after the other."""
+    """The noise of successive steps."""
     draw_noise = jax.jit(maze.make(name).draw)
     key = jax.random.key(seed)
     for count in itertools.count():
@@ -116,7 +116,7 @@ def begin(twin: pycolab.PycolabMaze, noise: maze.Noise, episode: int) -> Moment:
 
 
 def advance(twin: pycolab.PycolabMaze, moment: Moment, action: int, noise: maze.Noise) -> Moment:
-    """One step; the one after an episode's last starts the next episode, as in `base.stream_step`."""
+    """The game after one step. After an episode's last step comes the start of the next, as in `base.stream_step`."""
     if moment.num_steps == maze.TIME_LIMIT:
         return begin(twin, noise, moment.episode + 1)
     step = twin.step(action, noise)
@@ -128,7 +128,7 @@ def walk(
     screen: curses.window, name: str, twin: pycolab.PycolabMaze, noise: Iterator[maze.Noise], moment: Moment
 ) -> None:
     """Draws and reads keys until `q`."""
-    curses.raw()  # Ctrl-C as a key: as an exception it can be lost in a callback of JAX's
+    curses.raw()  # read Ctrl-C as a key: as an exception it can get lost in a JAX callback
     attributes = make_attributes()
     with contextlib.suppress(curses.error):  # not every terminal can hide its cursor
         curses.curs_set(0)
@@ -143,7 +143,7 @@ def walk(
 
 
 def make_attributes() -> dict[str, int]:
-    """What curses calls each of STYLES on this terminal."""
+    """The curses attribute of each style on this terminal."""
     if not curses.has_colors():
         return {style: attribute for style, (_, attribute) in STYLES.items()}
     curses.use_default_colors()
@@ -153,7 +153,7 @@ def make_attributes() -> dict[str, int]:
 
 
 def draw(screen: curses.window, attributes: dict[str, int], pieces: list[Piece]) -> None:
-    """Curses sends only what has changed, so nothing flickers."""
+    """Redraws the screen. Curses sends only what has changed, so nothing flickers."""
     screen.erase()
     _, columns = screen.getmaxyx()
     for piece in pieces:
@@ -169,7 +169,7 @@ def frame_pieces(name: str, map_rows: int) -> Iterator[Piece]:
 
 
 def map_pieces(layout: maze.Layout, moment: Moment) -> Iterator[Piece]:
-    """The whole map; the numbers of the regions lie on the floor and light up when touched."""
+    """The whole map. Region numbers are drawn on the floor and change colour when touched."""
     for row, column in layout.doorways.reshape(-1, 2):
         yield Piece(MAP_TOP + row, 2 * column, " :", "faint")
     for row, column in np.argwhere(layout.region):
@@ -197,4 +197,4 @@ def panel_pieces(moment: Moment) -> Iterator[Piece]:
     for i, touched in enumerate(moment.trackers):
         yield Piece(below + 2, left + 9 + 3 * i, f"R{i + 1}" if touched else "--", "touched" if touched else "faint")
     if moment.num_steps == maze.TIME_LIMIT:
-        yield Piece(below + 3, left, "over: any move")
+        yield Piece(below + 3, left, "over: move to go on")

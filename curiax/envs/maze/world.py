@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt8, UInt32
 
 from curiax.envs.base import Environment
 from curiax.envs.noise.equations import wander
-from curiax.types import EnvSpec, Score, TimeStep
+from curiax.types import EnvSpec, TimeStep
 
 # '#' wall · 'P' start · '1' '2' '3' '4' the regions R1..R4 · 'c' a cell of R4 where a coin may lie
 # 'v' doorway of V1, 'w' of V2, 'h' of H1, 'g' of H2
@@ -45,7 +45,6 @@ MOVES = np.array([[0, 0], [-1, 0], [1, 0], [0, -1], [0, 1]], np.int32)
 DOORWAYS = "vwhg"  # of blocks V1, V2, H1, H2, in the order in which the agent meets them
 NOISE_PROBABILITY = 0.25
 TIME_LIMIT = 500
-SCORES = (Score("trackers", "trackers touched per episode", "trackers", bounds=(0.0, 4.0)),)
 
 
 class Setting(NamedTuple):
@@ -212,7 +211,6 @@ def make(setting_name: str, coin_reward: float = 0.0, text: str = MAP) -> Enviro
         num_actions=len(ACTIONS),
         time_limit=TIME_LIMIT,
         map_shape=layout.wall.shape,
-        scores=SCORES,
     )
     return Environment(
         spec=spec,

@@ -1,1 +1,1 @@
-"""Noise: the equations, and wrappers that put them around any environment."""
+"""Noise: its equations, and wrappers that add it to any environment."""

@@ -1,8 +1,7 @@
-"""Noise for any environment, as functions of coins thrown beforehand: written once, for numpy and for JAX (`xp`).
+"""Noise for any environment, as functions of random bits drawn beforehand; written once for numpy and JAX (`xp`).
 
-It comes as a layer of its own beside what is observed (`random`, `on-demand`, `brownian`), lies over the picture
-(`persistive`, `patches`), or changes the action (`sticky`). `wrappers.py` puts it around Gymnasium environments,
-`layers.py` around JAX ones.
+It is an extra layer of the observation (`random`, `on-demand`, `brownian`), or changes the image (`persistive`,
+`patches`) or the action (`sticky`). `wrappers.py` adds it to Gymnasium environments, `layers.py` to JAX environments.
 """
 
 import inspect
@@ -14,12 +13,12 @@ from jaxtyping import Bool, Shaped
 from curiax.envs.noise.equations import LOUD, PATCH, QUIET, patch_greys, stride, wander
 from curiax.errors import UserError, unknown_name
 
-MAX_ACTIONS = 18  # whose patches have greys of their own
-TRACK = 9  # places of a walker, where observations are vectors
+MAX_ACTIONS = 18  # that `patches` can tell apart by their greys
+TRACK = 9  # positions of a walker, if observations are vectors
 
 
 class View(NamedTuple):
-    """What noise must know of an environment."""
+    """What noise needs to know about an environment."""
 
     shape: tuple[int, ...]  # of an observation
     dtype: str
@@ -32,8 +31,8 @@ class View(NamedTuple):
 class Draw(NamedTuple):
     """All the randomness of one step."""
 
-    coins: Bool[Any, "*coins"]  # fair ones
-    happens: Bool[Any, ""]  # with the noise's own probability
+    coins: Bool[Any, "*coins"]  # fair random bits
+    happens: Bool[Any, ""]  # true with `Disturbance.probability`
 
 
 def as_it_is(obs: Any) -> Any:
@@ -49,14 +48,14 @@ class Disturbance(NamedTuple):
     """One kind of noise around one environment."""
 
     see: Callable[[Any, Any, Any, Any, Draw], tuple[Any, Any, Any]]
-    """memory, obs, action, taken, draw -> memory, what the agent sees of obs, whether that is noise"""
-    coins: tuple[int, ...] = (0,)
-    probability: float = 0.0
+    """memory, obs, action, taken, draw -> memory, the observation that the agent sees, whether it shows noise"""
+    coins: tuple[int, ...] = (0,)  # shape of Draw.coins
+    probability: float = 0.0  # of Draw.happens
     start: Callable[[], Any] = tuple  # the memory at an episode's start
-    first: Callable[[Any], Any] = as_it_is  # what the agent sees of an episode's first observation
+    first: Callable[[Any], Any] = as_it_is  # an episode's first observation -> what the agent sees
     act: Callable[[Any, Any, Draw], Any] = as_chosen  # memory, action, draw -> the action that the environment takes
-    layer: tuple[int, ...] | None = None  # shape of what is added to an observation
-    num_added: int = 0  # actions added at the end
+    layer: tuple[int, ...] | None = None  # shape of the layer that is added to an observation
+    num_added: int = 0  # number of actions added after the environment's own
 
 
 def make(xp: Any, name: str, view: View, options: dict[str, Any]) -> Disturbance:
@@ -72,15 +71,15 @@ def make(xp: Any, name: str, view: View, options: dict[str, Any]) -> Disturbance
 
 
 def random(xp: Any, view: View, probability: float = 0.25, size: int = 4) -> Disturbance:
-    """A layer of random pixels, dark but for one step in four: independent of all else."""
+    """A layer of random pixels with some probability at each step, dark otherwise."""
     check_probability("random", probability)
     return pixels(xp, view, "random", size, lambda action, draw: draw.happens)._replace(probability=probability)
 
 
 def on_demand(xp: Any, view: View, action: int | None = None, instead: int = 0, size: int = 4) -> Disturbance:
-    """A layer of random pixels whenever the agent asks for it, by `action`.
+    """A layer of random pixels whenever the agent takes `action`.
 
-    Without one, an action is added, and the environment takes `instead` in its place.
+    By default an action is added for it; the environment then takes the action `instead`.
     """
     num_actions = require_discrete("on-demand", view)
     for option, value in (("action", action), ("instead", instead)):
@@ -98,7 +97,7 @@ def on_demand(xp: Any, view: View, action: int | None = None, instead: int = 0, 
 
 
 def pixels(xp: Any, view: View, name: str, size: int, shows: Callable[[Any, Draw], Any]) -> Disturbance:
-    """Each pixel is dark or lit, by a fair coin of its own."""
+    """A layer whose pixels are lit with probability ½ each where `shows` is true, and dark elsewhere."""
     layer = layer_shape(name, view, size)
 
     def see(memory, obs, action, taken, draw):
@@ -109,9 +108,9 @@ def pixels(xp: Any, view: View, name: str, size: int, shows: Callable[[Any, Draw
 
 
 def brownian(xp: Any, view: View, walkers: int = 1) -> Disturbance:
-    """A layer in which something walks at random, as the maze's blocks do: a step either way in each direction.
+    """A layer with random walkers: one step in either direction along each axis.
 
-    In pictures it is a bright square; beside vectors, a number for each walker, which says where on its track it is.
+    In images a walker is a bright square; for vectors it is a number, its position on a track.
     """
     if walkers < 1:
         raise UserError(f"noise brownian: walkers: got {walkers}, expected 1 or more")
@@ -139,7 +138,7 @@ def brownian(xp: Any, view: View, walkers: int = 1) -> Disturbance:
 
 
 def persistive(xp: Any, view: View) -> Disturbance:
-    """Every pixel's own random walk is added to it, with long strides after even actions: see `noise.persistive`."""
+    """Adds a random walk to every pixel, with large steps after even actions: see `equations.persistive`."""
     require_discrete("persistive", view)
     if view.dtype != "uint8":
         raise UserError(f"noise persistive: got observations of {view.dtype}, expected bytes (uint8), which wrap")
@@ -154,7 +153,7 @@ def persistive(xp: Any, view: View) -> Disturbance:
 
 
 def patches(xp: Any, view: View, side: int = PATCH) -> Disturbance:
-    """A strip of patches along the bottom, whose greys action and coin decide together: see `noise.patches`."""
+    """A strip of patches along the bottom whose greys depend on action and random bit: see `equations.patches`."""
     if require_discrete("patches", view) > MAX_ACTIONS:
         raise UserError(f"noise patches: got {view.num_actions} actions, expected at most {MAX_ACTIONS}")
     if view.dtype != "uint8" or len(view.shape) not in (2, 3) or not 0 < side < view.shape[0]:
@@ -175,7 +174,7 @@ def patches(xp: Any, view: View, side: int = PATCH) -> Disturbance:
 
 
 def sticky(xp: Any, view: View, probability: float = 0.25) -> Disturbance:
-    """The environment takes its last action again instead of the one that is chosen. Noise is where the two differ."""
+    """With some probability the environment repeats its last action. Noise is where it differs from the chosen one."""
     check_probability("sticky", probability)
 
     def start():
@@ -202,7 +201,7 @@ NOISES: dict[str, Callable[..., Disturbance]] = {
 
 
 def layer_shape(name: str, view: View, size: int) -> tuple[int, ...]:
-    """A picture gets another channel, a vector `size` more numbers."""
+    """Shape of the layer: a channel for images, `size` numbers for vectors."""
     if len(view.shape) == 3 and view.shape[0] < 16 <= min(view.shape[1:]):
         raise UserError(f"noise {name}: got images of shape {list(view.shape)}, expected channels last, [H, W, C]")
     if len(view.shape) not in (1, 2, 3):
@@ -213,7 +212,7 @@ def layer_shape(name: str, view: View, size: int) -> tuple[int, ...]:
 
 
 def append(xp: Any, view: View, obs: Shaped[Any, "*obs"], layer: Shaped[Any, "*layer"]) -> Any:
-    """`layer` is in 0..1, which is dark..lit."""
+    """The observation with the layer appended; the layer is from 0 (dark) to 1 (lit)."""
     layer = (layer.astype("float32") * view.lit).astype(view.dtype)
     if layer.ndim == 1:
         return xp.concatenate([obs, layer])

@@ -1,8 +1,7 @@
-"""Noise laid over the grey frames of host environments, in place; which noise it is depends on the previous action.
+"""Noise written into the grey frames of host environments; it depends on the previous action.
 
-What an action is called is its index in the Arcade Learning Environment (ALE), whatever set the agent chooses from.
-`stride`, `wander` and `patch_greys` are the equations, for numpy and JAX alike: `disturb.py` puts them around any
-environment.
+Actions are indices of the Arcade Learning Environment (ALE), whatever the agent's action set. `stride`, `wander` and
+`patch_greys` work on numpy and JAX arrays; `disturb.py` uses them for any environment.
 """
 
 from collections.abc import Callable
@@ -11,21 +10,21 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Int, Shaped, UInt8
 
-MODULUS = 50  # the walk's: U is in 0..49
-QUIET, LOUD = 1, 11  # its strides after odd and after even actions
+MODULUS = 50  # of the random walk: U is in 0..49
+QUIET, LOUD = 1, 11  # its step sizes after odd and even actions
 PATCH = 12  # pixels a side; the strip is one patch high
-CONTRAST = 48  # of the two greys of a patch
+CONTRAST = 48  # distance of a patch's two greys from their mean
 
 
 class FrameNoise(NamedTuple):
-    """Writes noise into the frames of B streams and says in which it did."""
+    """`apply` writes noise into the frames of B streams and returns which of them count as noisy."""
 
     name: str
     apply: Callable[[UInt8[np.ndarray, "B H W"], Bool[np.ndarray, " B"], Int[np.ndarray, " B"]], Bool[np.ndarray, " B"]]
 
 
 def make(name: str, batch_size: int, frame: tuple[int, int], seed: int) -> FrameNoise:
-    """`apply` takes frames, which of them are the first of an episode, and the actions before them."""
+    """The noise of that name. `apply` takes frames, a mask of first frames of episodes, and the previous actions."""
     makers = {"none": silence, "persistive": persistive, "patches": patches}
     return FrameNoise(name, makers[name](batch_size, frame, generator_of(seed)))
 
@@ -46,7 +45,8 @@ def silence(batch_size: int, frame: tuple[int, int], generator: np.random.Genera
 def persistive(batch_size: int, frame: tuple[int, int], generator: np.random.Generator) -> Callable:
     """o' = (o + U) mod 256, U_t = (U_{t−1} + ε) mod 50, U_0 = 0 (appendix B, "Persistive Noise").
 
-    Every later frame is noisy; those after a long stride count as noise, so that the share of noise is the agent's own.
+    Every frame but the first is noisy. Only those after a large step count as noise, so that the count depends on the
+    agent's actions.
     """
     walk = np.zeros((batch_size, *frame), np.uint8)
 
@@ -62,22 +62,22 @@ def persistive(batch_size: int, frame: tuple[int, int], generator: np.random.Gen
 
 
 def stride(xp: Any, walk: Shaped[Any, "*walk"], size: Shaped[Any, "*size"], up: Shaped[Any, "*walk"]) -> Any:
-    """U ← (U + ε) mod 50 with ε = size where `up`, else −size; all of them bytes.
+    """U ← (U + ε) mod 50 with ε = size where `up`, else −size; in uint8.
 
-    −size is 50 − size here, so that nothing is negative and the sum stays below 100: one subtraction wraps it. Bytes
-    wrap too: below 50, that subtraction gives 206 or more, and the minimum is the number itself.
+    −size is computed as 50 − size, so the sum is from 0 to 99 and at most one 50 is subtracted. Where the sum is below
+    50, the subtraction wraps to 206 or more, and the minimum is the sum itself.
     """
     walk = walk + (up * (2 * size + (256 - MODULUS)) + (MODULUS - size))  # 2·size − 50, modulo 256; size, or 50 − size
     return xp.minimum(walk, walk - MODULUS)
 
 
 def wander(xp: Any, place: Int[Any, "*any"], move: Int[Any, "*any"], length: Any) -> Any:
-    """The place after a move of −1, 0 or 1 along places 0 … length − 1, clipped at the ends."""
+    """The position after a move of −1, 0 or 1, clipped to 0 … length − 1."""
     return xp.clip(place + move, 0, length - 1)
 
 
 def coins(generator: np.random.Generator, shape: tuple[int, ...]) -> UInt8[np.ndarray, "*shape"]:
-    """Fair zeros and ones, from one random bit each."""
+    """Fair random bits, as bytes 0 and 1."""
     size = int(np.prod(shape))
     bits = np.frombuffer(generator.bytes(-(-size // 8)), np.uint8)
     return np.unpackbits(bits, count=size).reshape(shape)
@@ -86,8 +86,8 @@ def coins(generator: np.random.Generator, shape: tuple[int, ...]) -> UInt8[np.nd
 def patches(batch_size: int, frame: tuple[int, int], generator: np.random.Generator) -> Callable:
     """A strip of patches along the bottom (appendix B, "Hindsight Information"), black in an episode's first frame.
 
-    A patch takes one of two greys, CONTRAST below and above a middle that only the previous action decides: the coin
-    alone does not tell the grey, nor does the action alone.
+    A patch takes one of two greys, CONTRAST below or above a mean that depends on the previous action: neither the
+    random bit alone nor the action alone determines the grey.
     """
     num_patches = -(-frame[1] // PATCH)
 
@@ -101,5 +101,5 @@ def patches(batch_size: int, frame: tuple[int, int], generator: np.random.Genera
 
 
 def patch_greys(action: Int[Any, " B"], light: UInt8[Any, "B N"]) -> UInt8[Any, "B N"]:
-    """48 + 9a ± 48 for the action of ALE index a, 0..17."""
+    """48 + 9a ± 48, where a is the action's ALE index, 0..17."""
     return (9 * action[:, None] + 2 * CONTRAST * light.astype(np.int32)).astype(np.uint8)

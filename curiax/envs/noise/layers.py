@@ -1,4 +1,4 @@
-"""Noise around JAX environments: an Environment in, a noisy Environment out."""
+"""Noise for JAX environments: an Environment in, a noisy Environment out."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from curiax.types import State, TimeStep
 
 
 def add_noise(env: Environment, name: str, **options: Any) -> Environment:
-    """`env` with noise of that name; its options are in docs/noise.md. Layers may lie over one another."""
+    """`env` with noise of that name; options are in docs/noise.md. Can be applied repeatedly."""
     disturbance = make(jnp, name, view_of(env), options)
     obs = jax.eval_shape(lambda key: disturbance.first(env.reset(env.draw(key))[1]), jax.random.key(0))
     spec = env.spec._replace(

@@ -1,4 +1,4 @@
-"""Noise around Gymnasium environments. Needs the extra `gym`."""
+"""Noise for Gymnasium environments. Needs the extra `gym`."""
 
 from typing import Any
 
@@ -12,19 +12,18 @@ try:
     import gymnasium
     from gymnasium import spaces
 except ImportError as error:
-    raise UserError("this needs Gymnasium, which is not here: pip install 'curiax[gym]'") from error
+    raise UserError("Gymnasium is not installed: pip install 'curiax[gym]'") from error
 
 
 def add_noise(env: gymnasium.Env, name: str, **options: Any) -> "Noisy":
-    """`env` with noise of that name; its options are in docs/noise.md. Wrappers may lie over one another."""
+    """`env` with noise of that name; options are in docs/noise.md. Can be applied repeatedly."""
     return Noisy(env, name, **options)
 
 
 class Noisy(gymnasium.Wrapper, gymnasium.utils.RecordConstructorArgs):
-    """An environment and its noise; `info["noise"]` says whether what is seen is noise.
+    """An environment with noise; `info["noise"]` says whether the observation shows noise.
 
-    Of Dict observations the picture is disturbed, and the rest is left alone. The coins are those of the seed that
-    `reset` is given.
+    In Dict observations only the image is changed. The seed of `reset` determines the noise.
     """
 
     def __init__(self, env: gymnasium.Env, name: str, **options: Any):
@@ -71,19 +70,19 @@ class Noisy(gymnasium.Wrapper, gymnasium.utils.RecordConstructorArgs):
 
 
 def picture_of(space: spaces.Space) -> str | None:
-    """The key of a Dict's picture; None where observations are no Dict."""
+    """The key of the image in a Dict space; None for other spaces."""
     if not isinstance(space, spaces.Dict):
         return None
     pictures = [key for key, part in space.items() if isinstance(part, spaces.Box) and len(part.shape) in (2, 3)]
     if len(pictures) != 1:
-        raise UserError(f"noise: got a Dict with {len(pictures)} pictures ({', '.join(space)}), expected one")
+        raise UserError(f"noise: got a Dict with {len(pictures)} images ({', '.join(space)}), expected one")
     return pictures[0]
 
 
 def view_of(name: str, space: spaces.Space, actions: spaces.Space) -> View:
-    """Of sticky actions, observations may be anything."""
+    """What noise needs to know about the spaces. For `sticky`, observations may be anything."""
     if not isinstance(space, spaces.Box) and name != "sticky":
-        raise UserError(f"noise {name}: got observations {space}, expected a Box, or a Dict with one that is a picture")
+        raise UserError(f"noise {name}: got observations {space}, expected a Box, or a Dict with one image")
     known = isinstance(actions, spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary | spaces.Box)
     if not known or actions.shape is None:
         raise UserError(f"noise {name}: got actions {actions}, expected Discrete, MultiDiscrete, MultiBinary or Box")
@@ -98,13 +97,13 @@ def view_of(name: str, space: spaces.Space, actions: spaces.Space) -> View:
 
 
 def lit_of(space: spaces.Box) -> float:
-    """The largest bound; 1 where there is none, which some spaces write as 3e38."""
+    """The largest upper bound; 1 if there is none, which some spaces write as 3e38."""
     high = float(np.max(space.high))
     return high if abs(high) < 1e6 else 1.0
 
 
 def with_layer(whole: Any, key: str | None, space: spaces.Box, disturbance: Disturbance) -> spaces.Space:
-    """The space of observations with a layer beside them, dark to lit."""
+    """The observation space with the layer appended."""
     low, high = disturbance.first(space.low), disturbance.first(space.high)
     layer = disturbance.layer or ()
     high[..., -layer[0] if len(layer) == 1 else -1 :] = lit_of(space)
@@ -118,7 +117,7 @@ def draw_of(disturbance: Disturbance, generator: np.random.Generator) -> Draw:
 
 
 def depth(env: Any) -> int:
-    """How many noises there are already: each needs coins of its own."""
+    """Number of noise wrappers inside: each needs random bits of its own."""
     count = 0
     while isinstance(env, gymnasium.Wrapper):
         count += isinstance(env, Noisy)

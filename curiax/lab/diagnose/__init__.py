@@ -1,1 +1,1 @@
-"""Where is the noise in an environment? `curiax diagnose ENV`; see docs/diagnose.md."""
+"""`curiax diagnose ENV`: where is the noise in an environment? See docs/diagnose.md."""

@@ -1,4 +1,4 @@
-"""Who walks the environment for a diagnosis: a curious agent, and beside it a random one."""
+"""The experience of a diagnosis: of a curious agent, and in some streams of a random one."""
 
 import time
 from collections.abc import Callable, Generator, Iterator
@@ -18,14 +18,14 @@ from curiax.training.rollout_host import host_actor_init, host_rollout
 from curiax.training.train import bad_loss, train
 from curiax.types import Agent, LearnerState, Trajectory
 
-SHARE_AT_RANDOM = 0.25  # of the streams
-MANY = 10**12  # environment steps: the clock decides
+SHARE_AT_RANDOM = 0.25  # fraction of the streams that act at random
+MANY = 10**12  # environment steps: more than any budget of time allows
 
 Item = TypeVar("Item")
 
 
 class Budget(NamedTuple):
-    """How much of something there may be: environment steps, or else seconds."""
+    """A budget of environment steps or, if `steps` is None, of seconds."""
 
     seconds: float
     steps: int | None = None
@@ -35,7 +35,7 @@ class Budget(NamedTuple):
 
 
 class SomeAtRandom(NamedTuple):
-    """A policy that some streams do not follow: they act uniformly at random."""
+    """A policy that acts uniformly at random in some streams."""
 
     policy: Any
     at_random: Bool[Array, " B"]
@@ -45,7 +45,7 @@ class SomeAtRandom(NamedTuple):
 
 
 def explore(config: Config, budget: Budget, say: Callable[[str], None]) -> LearnerState:
-    """Trains a curious agent and throws everything away but the agent."""
+    """The state of a curious agent, trained until the budget is spent."""
     config = replace(config, env_steps=budget.steps or MANY)
     state = None
     for row in spend(train(config), budget, lambda row: config.log_every * config.steps_per_update):
@@ -58,7 +58,7 @@ def explore(config: Config, budget: Budget, say: Callable[[str], None]) -> Learn
 
 
 def spend(items: Iterator[Item], budget: Budget, steps_of: Callable[[Item], int]) -> Iterator[Item]:
-    """Items until the budget is spent, one at least. The clock starts after the first: that one is compiled."""
+    """Items until the budget is spent, at least one. Time counts from the first item on, which includes compilation."""
     started, steps = None, 0
     for item in items:
         yield item
@@ -69,17 +69,18 @@ def spend(items: Iterator[Item], budget: Budget, steps_of: Callable[[Item], int]
 
 
 def streams_at_random(batch_size: int) -> Bool[np.ndarray, " B"]:
-    """The last ones, at least one, and never all."""
+    """A mask of the streams that act at random: the last ones, at least one and never all."""
     number = min(max(1, round(SHARE_AT_RANDOM * batch_size)), batch_size - 1)
     return np.arange(batch_size) >= batch_size - number
 
 
 def mixed(agent: Agent, batch_size: int) -> Agent:
+    """The agent with a policy that acts at random in some streams."""
     return agent._replace(policy=SomeAtRandom(agent.policy, jnp.asarray(streams_at_random(batch_size))))
 
 
 def batches(config: Config, agent: Agent, seed: int) -> Generator[Trajectory, None, None]:
-    """Experience without end; nobody learns."""
+    """Trajectories of the agent, without end and without training."""
     agent = mixed(agent, config.batch_size)
     return (on_the_host if envs.on_host(config.env) else compiled)(config, agent, seed)
 

@@ -1,4 +1,4 @@
-"""The pictures of a diagnosis. Each is drawn on axes, so that the page has them one by one and the PNG all together."""
+"""The figures of a diagnosis. Each draws on axes, so that the page shows them one by one and the PNG all together."""
 
 import io
 from collections.abc import Callable
@@ -19,16 +19,16 @@ from curiax.lab.diagnose.findings import MOST, Findings, Part
 from curiax.lab.diagnose.names import action_names
 from curiax.types import EnvSpec
 
-# Okabe and Ito's palette, told apart by colour-blind readers too
+# Okabe and Ito's palette, which colour-blind readers can tell apart
 PREDICTED, NOISE, NOVELTY, INK, GRID = "#d9dde2", "#d55e00", "#0072b2", "#1d2127", "#e5e7ea"
 LAYERS = ("#3b3f46", "#0072b2", "#e69f00", "#cc79a7", "#b3a800", "#d55e00", "#56b4e9", "#009e73")
-UNSEEN = "#dfe3e8"  # where nobody came
+UNSEEN = "#dfe3e8"  # places that were not visited
 MAX_BARS = 16
 Draw = Callable[[Figure | SubFigure], None]
 
 
 def panels(spec: EnvSpec, findings: Findings) -> dict[str, tuple[Draw, tuple[float, float]]]:
-    """What there is to draw for this environment, and the size of each in inches."""
+    """The figures that this environment has, and the size of each in inches."""
     found: dict[str, tuple[Draw, tuple[float, float]]] = {
         "whole": (lambda figure: draw_whole(figure.subplots(), findings), (8.0, 1.3)),
         "lorenz": (lambda figure: draw_lorenz(figure.subplots(), findings), (8.0, 4.0)),
@@ -51,11 +51,12 @@ def panels(spec: EnvSpec, findings: Findings) -> dict[str, tuple[Draw, tuple[flo
 
 
 def height(parts: list[Part]) -> tuple[float, float]:
+    """The size of a bar chart."""
     return 8.0, 1.1 + 0.3 * min(len(parts), MAX_BARS + 1)
 
 
 def to_svg(draw: Draw, size: tuple[float, float]) -> str:
-    """For the page: letters stay letters."""
+    """A figure as SVG, for the page. Text stays text."""
     with plt.rc_context({"svg.fonttype": "none", "font.family": "sans-serif", "svg.hashsalt": "curiax"}):
         whole = plt.figure(figsize=size, layout="constrained")
         draw(whole)
@@ -67,7 +68,7 @@ def to_svg(draw: Draw, size: tuple[float, float]) -> str:
 
 
 def to_png(found: dict[str, tuple[Draw, tuple[float, float]]], title: str, path: Path) -> None:
-    """All of them in one picture."""
+    """Writes all figures into one picture."""
     sizes = [size for _, size in found.values()]
     whole = plt.figure(figsize=(8.6, sum(high for _, high in sizes) + 0.6 + 0.3 * len(sizes)))
     whole.set_layout_engine("constrained", w_pad=0.12)
@@ -82,7 +83,7 @@ def to_png(found: dict[str, tuple[Draw, tuple[float, float]]], title: str, path:
 
 TITLES = {
     "whole": "What changes from one observation to the next",
-    "lorenz": "How much of it the noisiest transitions hold",
+    "lorenz": "Share of noise and novelty in the largest transitions",
     "actions": "By action",
     "groups": "By part of the observation",
     "plane": "By place in the observation",
@@ -107,6 +108,7 @@ def draw_whole(axes: Axes, findings: Findings) -> None:
 
 
 def draw_lorenz(axes: Axes, findings: Findings) -> None:
+    """Lorenz curves of noise and novelty."""
     x = np.linspace(0, 1, len(findings.lorenz["noise"]))
     for name, colour in (("noise", NOISE), ("novelty", NOVELTY)):
         axes.plot(x, findings.lorenz[name], color=colour, linewidth=2, label=name)
@@ -125,7 +127,7 @@ def draw_lorenz(axes: Axes, findings: Findings) -> None:
 
 
 def draw_parts(axes: Axes, parts: list[Part], of: str) -> None:
-    """Stacked bars, the noisiest on top; those that do not fit are added up."""
+    """Stacked bars, the noisiest on top. At most MAX_BARS are drawn."""
     shown = sorted(parts, key=lambda one: -(one.noise + 1e-9 * one.novelty))[:MAX_BARS]
     names = [one.name for one in shown]
     noise, novelty = (np.array([getattr(one, field) for one in shown]) for field in ("noise", "novelty"))
@@ -152,7 +154,7 @@ def draw_parts(axes: Axes, parts: list[Part], of: str) -> None:
 
 
 def draw_pair(figure: Figure | SubFigure, maps: dict[str, np.ndarray], wall: np.ndarray | None) -> None:
-    """Noise and novelty side by side, on one scale."""
+    """Maps of noise and novelty side by side, on one scale."""
     left, right = figure.subplots(1, 2)
     known = np.concatenate([maps[name][np.isfinite(maps[name])] for name in ("noise", "novelty")])
     top = max(float(np.quantile(known, 0.995)), 1e-9)
@@ -178,7 +180,7 @@ def walls(spec: EnvSpec) -> np.ndarray | None:
 
 
 def draw_examples(figure: Figure | SubFigure, spec: EnvSpec, findings: Findings) -> None:
-    """Before and after, side by side."""
+    """The noisiest transitions: the observation before above the one after."""
     names = action_names(spec)
     grid = figure.subplots(2, len(findings.examples), squeeze=False)
     for column, example in enumerate(findings.examples):
@@ -192,7 +194,7 @@ def draw_examples(figure: Figure | SubFigure, spec: EnvSpec, findings: Findings)
 
 
 def picture(obs: np.ndarray, scale: float) -> np.ndarray:
-    """Grey or colours as they are; layers as colours laid over one another, the last on top."""
+    """An observation as an image. Grey and RGB stay as they are; layers get one colour each, the last on top."""
     x = obs.astype(np.float32) / scale
     if x.ndim == 2 or x.shape[-1] == 3:
         return np.clip(x, 0, 1)
@@ -217,7 +219,7 @@ def short(name: str, most: int = 24) -> str:
 
 
 def percent(share: float) -> str:
-    """Two digits where they are needed: `0.4 %`, `5 %`, `80 %`."""
+    """A share in percent, with a decimal if it is small: `0.4 %`, `5.0 %`, `80 %`."""
     value = 100 * share
     if value and abs(value) < 0.1:
         return "< 0.1 %" if value > 0 else "−0.1 %"

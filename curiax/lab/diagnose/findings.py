@@ -1,4 +1,4 @@
-"""What was found: errors of many transitions, by action, cell and part of the observation. Numbers only."""
+"""The findings of a diagnosis: errors of many transitions, by action, cell and part of the observation."""
 
 from typing import Any, NamedTuple
 
@@ -11,28 +11,28 @@ from curiax.lab.diagnose.view import View
 from curiax.types import EnvSpec, Trajectory
 
 NUM_EXAMPLES = 6
-POINTS = 201  # of a curve
+POINTS = 201  # points of a curve
 MOST = 0.8  # "80 % of the noise"
 FEW = 0.05  # "5 % of the transitions"
 
 
 class Example(NamedTuple):
-    """A transition."""
+    """A transition to show."""
 
     before: Shaped[np.ndarray, "*obs"]
     action: int
     after: Shaped[np.ndarray, "*obs"]
-    noise: float  # in units of the mean transition's prediction error
+    noise: float  # over the mean prediction error of a transition
 
 
 class Measured(NamedTuple):
-    """N transitions, one number each, and sums over them for each of the F numbers of an observation."""
+    """Numbers of N transitions, and sums over them for each of the F features of an observation."""
 
     predicted: Float[np.ndarray, " N"]  # error without hindsight
-    reconstructed: Float[np.ndarray, " N"]  # and with it
+    reconstructed: Float[np.ndarray, " N"]  # error with hindsight
     action: Int[np.ndarray, " N"]
-    marked: Bool[np.ndarray, " N"]  # the environment itself calls it noise
-    at_random: Bool[np.ndarray, " N"]  # the action was drawn at random, not by the policy
+    marked: Bool[np.ndarray, " N"]  # the environment says that it is noise
+    at_random: Bool[np.ndarray, " N"]  # the action was uniformly random, not the policy's
     cell: Int[np.ndarray, " N"] | None
     predicted_each: Float[np.ndarray, " F"]
     reconstructed_each: Float[np.ndarray, " F"]
@@ -42,11 +42,11 @@ class Measured(NamedTuple):
 
 
 class Part(NamedTuple):
-    """A part of what there is: an action, a cell, a part of the observation. Errors are means over all transitions,
-    or over those of the part, as shares of the variance of all changes."""
+    """An action, a cell, or a part of the observation. Errors are means per transition, of those transitions or of all,
+    as shares of the variance of all changes."""
 
     name: str
-    share: float  # of the transitions; NaN for parts of observations, which all transitions have
+    share: float  # of the transitions; NaN for parts of the observation
     error: float
     noise: float
     novelty: float
@@ -54,26 +54,28 @@ class Part(NamedTuple):
 
 
 class Findings(NamedTuple):
+    """All results of a diagnosis."""
+
     env: str
     num_transitions: int
-    total: Part  # of every transition; 1 − error is what is predicted
+    total: Part  # of all transitions; 1 − error is the predicted share
     actions: list[Part]
     groups: list[Part]
-    cells: dict[str, Float[np.ndarray, "rows columns"]]  # "visits", "noise", "novelty" per visit; empty without cells
-    plane: dict[str, Float[np.ndarray, "rows columns"]]  # "noise", "novelty": sums over what lies there
-    lorenz: dict[str, Float[np.ndarray, " P"]]  # "noise", "novelty": share held by the top share of the transitions
-    needed: float  # share of the transitions that hold 80 % of the noise
-    held: float  # share of the noise that 5 % of the transitions hold
+    cells: dict[str, Float[np.ndarray, "rows columns"]]  # "visits", and per visit "noise", "novelty"; {} without cells
+    plane: dict[str, Float[np.ndarray, "rows columns"]]  # "noise", "novelty": sums over the features at each place
+    lorenz: dict[str, Float[np.ndarray, " P"]]  # "noise", "novelty": their share in the largest transitions
+    needed: float  # share of the transitions that have 80 % of the noise
+    held: float  # share of the noise in 5 % of the transitions
     top_actions: list[tuple[str, float, float]]  # action, its share of those transitions, its share of all
-    marked: float  # share of the transitions that the environment calls noise
-    noise_in_marked: float  # share of the noise found there
+    marked: float  # share of the transitions that the environment marks as noise
+    noise_in_marked: float  # share of the noise in them
     examples: list[Example]
     own_units: bool
     pool: int
 
 
 def measure(split: Split, trajectory: Trajectory, at_random: Bool[np.ndarray, " B"]) -> Measured:
-    """One batch, in numpy."""
+    """The numbers of one batch, in numpy."""
     valid = np.asarray(split.valid)
     each = [np.asarray(x, np.float64)[valid] for x in (split.predicted, split.reconstructed, split.change)]
     predicted, reconstructed = each[0].sum(axis=-1), each[1].sum(axis=-1)
@@ -102,7 +104,7 @@ def measure(split: Split, trajectory: Trajectory, at_random: Bool[np.ndarray, " 
 
 
 def trajectory_actions(action: Shaped[np.ndarray, "T B *action"]) -> Int[np.ndarray, "T B"]:
-    """Numbers as they are; of a vector twice the coordinate that is largest, and one more if it is positive."""
+    """Discrete actions. Of a vector: twice the index of the largest coordinate, plus one if that is positive."""
     if action.ndim == 2:
         return action.astype(np.int64)
     largest = np.abs(action).argmax(axis=-1)
@@ -111,7 +113,7 @@ def trajectory_actions(action: Shaped[np.ndarray, "T B *action"]) -> Int[np.ndar
 
 
 def together(batches: list[Measured]) -> Measured:
-    """All of them as one."""
+    """The numbers of all batches together."""
     rows = {name: [getattr(batch, name) for batch in batches] for name in Measured._fields}
     joined: dict[str, Any] = {
         name: np.concatenate(rows[name]) for name in ("predicted", "reconstructed", "action", "marked", "at_random")
@@ -124,6 +126,7 @@ def together(batches: list[Measured]) -> Measured:
 
 
 def find(spec: EnvSpec, view: View, measured: Measured) -> Findings:
+    """The findings from the numbers."""
     number = len(measured.predicted)
     mean = measured.change / number
     variance = float(np.sum(measured.change_square / number - np.square(mean)))
@@ -169,7 +172,7 @@ def part(
     mask: Bool[np.ndarray, " N"],
     all_noise: float | None = None,
 ) -> Part:
-    """Means over the transitions of the mask. Noise is what hindsight takes off the mean error, or nothing."""
+    """Means over the transitions of the mask. Noise is the mean error that hindsight removes, at least 0."""
     error, left = float(predicted[mask].mean()), float(reconstructed[mask].mean())
     noise = max(error - left, 0.0)
     share = float(mask.mean())
@@ -178,7 +181,7 @@ def part(
 
 
 def groups(view: View, measured: Measured, unit: float, all_noise: float) -> list[Part]:
-    """By part of the observation: each one's contribution to the error of a mean transition."""
+    """Each part of the observation: its contribution to the mean error of a transition."""
     number = len(measured.predicted) * unit
     size = len(view.layout.groups)
     error = np.bincount(view.layout.group, measured.predicted_each / number, size)
@@ -191,6 +194,7 @@ def groups(view: View, measured: Measured, unit: float, all_noise: float) -> lis
 
 
 def plane(view: View, measured: Measured, unit: float) -> dict[str, np.ndarray]:
+    """Noise and novelty by place in the observation; {} if it is no image."""
     rows, columns = view.layout.plane
     if not rows:
         return {}
@@ -206,7 +210,7 @@ def plane(view: View, measured: Measured, unit: float) -> dict[str, np.ndarray]:
 def cells(
     spec: EnvSpec, measured: Measured, predicted: Float[np.ndarray, " N"], reconstructed: Float[np.ndarray, " N"]
 ) -> dict[str, np.ndarray]:
-    """Per visit, by the cell that a transition leads to; NaN where nobody came."""
+    """Maps of visits, and of noise and novelty per visit, by the cell after the transition; NaN if not visited."""
     if measured.cell is None or not spec.map_shape[0]:
         return {}
     size = spec.map_shape[0] * spec.map_shape[1]
@@ -219,8 +223,7 @@ def cells(
 
 
 def curve(values: Float[np.ndarray, " N"]) -> Float[np.ndarray, " P"]:
-    """How much of the sum the largest values hold, at evenly spaced shares of their number: a Lorenz curve, from the
-    top."""
+    """A Lorenz curve from the top: the share of the sum in the largest values, for evenly spaced shares of values."""
     cumulative = np.concatenate([[0.0], np.cumsum(np.sort(values)[::-1])])
     if cumulative[-1] <= 0:
         return np.linspace(0, 1, POINTS)
@@ -228,7 +231,7 @@ def curve(values: Float[np.ndarray, " N"]) -> Float[np.ndarray, " P"]:
 
 
 def share_that_holds(values: Float[np.ndarray, " N"], most: float) -> float:
-    """The smallest share of the values that holds so much of their sum."""
+    """The smallest share of the values whose sum is the share `most` of the total."""
     cumulative = np.cumsum(np.sort(values)[::-1])
     if cumulative[-1] <= 0:
         return 1.0
@@ -238,7 +241,7 @@ def share_that_holds(values: Float[np.ndarray, " N"], most: float) -> float:
 def top_actions(
     names: tuple[str, ...], action: Int[np.ndarray, " N"], top: Int[np.ndarray, " n"]
 ) -> list[tuple[str, float, float]]:
-    """The actions of the noisiest transitions, most frequent first."""
+    """Actions of the noisiest transitions, most frequent first: name, share among them, share among all."""
     among, everywhere = (np.bincount(x, minlength=len(names)) / len(x) for x in (action[top], action))
     order = np.argsort(-among, kind="stable")
     return [(names[i], float(among[i]), float(everywhere[i])) for i in order if among[i] > 0]

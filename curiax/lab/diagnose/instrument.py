@@ -1,9 +1,8 @@
-"""A measuring instrument: predicts the next observation, number by number, without and with hindsight.
+"""The instrument of a diagnosis: a predictor of the next observation, feature by feature, without and with hindsight.
 
-It stands on the beliefs of an agent that does not change, so that what can be known from the past is known, and is
-trained on fresh experience alone. What the prediction misses and hindsight explains away is noise; what remains is not
-learned, or not learned yet. The prediction is trained by itself first: the less it still misses of what can be known,
-the less there is for hindsight to take for noise.
+Its inputs are the beliefs of a frozen agent, which summarise the past. It is trained on fresh experience only. The
+prediction error that hindsight removes is noise; the rest is novelty, not learned yet. The predictor is trained alone
+first: what it can still learn would otherwise count as noise.
 """
 
 from collections.abc import Callable
@@ -29,25 +28,29 @@ CONFIG = replace(
     BASE,
     learning_rate=3e-3,
     network=replace(BASE.network, feature_hidden=(128,), embedding=64),
-    world=replace(BASE.world, reconstruction_weight=25.0),  # with less, z holds hardly anything so soon
+    world=replace(BASE.world, reconstruction_weight=25.0),  # with a smaller weight z learns too slowly
 )
 
 
 class InstrumentState(NamedTuple):
+    """The state of an instrument between two updates."""
+
     world: WorldState
     key: PRNGKeyArray
 
 
 class Split(NamedTuple):
-    """Squares of errors of T × B transitions, in units of the view."""
+    """Squared errors of T × B transitions, in units of the view."""
 
     predicted: Float[Array, "T B F"]
     reconstructed: Float[Array, "T B F"]
-    change: Float[Array, "T B F"]  # of the observation: what there was to predict
+    change: Float[Array, "T B F"]  # of the observation: the target of the prediction
     valid: Bool[Array, "T B"]
 
 
 class Instrument(NamedTuple):
+    """Pure functions of the state."""
+
     init: Callable[[PRNGKeyArray], InstrumentState]
     learn_to_predict: Callable[[InstrumentState, Agent, Trajectory], InstrumentState]
     begin_hindsight: Callable[[InstrumentState], InstrumentState]
@@ -56,6 +59,7 @@ class Instrument(NamedTuple):
 
 
 def make_instrument(spec: EnvSpec, view: View, belief_size: int, config: Config = CONFIG) -> Instrument:
+    """An instrument for an environment."""
     representation = missed(config, spec, view, belief_size)
     curiosity, optimizer = combine(representation, hindsight(config)), make_optimizer(config)
     whole = make_world_model(curiosity, optimizer)
@@ -69,7 +73,7 @@ def make_instrument(spec: EnvSpec, view: View, belief_size: int, config: Config 
         return stepped(predictor, state, agent, trajectory)
 
     def begin_hindsight(state: InstrumentState) -> InstrumentState:
-        """Forgets Adam's moments: those of networks that have not learned so far are all zero."""
+        """Resets Adam: its moments for networks that were not trained so far are all zero."""
         return state._replace(world=state.world._replace(optimizer=optimizer.init(state.world.params)))
 
     def learn(state: InstrumentState, agent: Agent, trajectory: Trajectory) -> InstrumentState:
@@ -82,7 +86,7 @@ def make_instrument(spec: EnvSpec, view: View, belief_size: int, config: Config 
 
 
 def prediction_alone(curiosity: Curiosity, representation: Representation) -> Curiosity:
-    """The same parameters; only the representation's own losses train them."""
+    """The curiosity with the losses of its representation only."""
 
     def score(
         params: Params, critic: Params, targets: State, experience: Experience, key: PRNGKeyArray
@@ -94,15 +98,16 @@ def prediction_alone(curiosity: Curiosity, representation: Representation) -> Cu
 
 
 def stepped(model: WorldModel, state: InstrumentState, agent: Agent, trajectory: Trajectory) -> InstrumentState:
+    """The state after one update."""
     key, key_score = jax.random.split(state.key)
     world, _ = model.step(state.world, lambda _: with_beliefs(agent, trajectory), key_score)
     return InstrumentState(world, key)
 
 
 class Missed(NamedTuple):
-    """A prediction of how the observation changes, and what it missed: change = prediction + missed."""
+    """A prediction of the change of the observation, and its residual: change = prediction + missed."""
 
-    state: Float[Array, "T B D"]  # the agent's belief beside the observation itself
+    state: Float[Array, "T B D"]  # the agent's belief and features of the observation
     action: Float[Array, "T B E"]
     change: Float[Array, "T B F"]
     missed: Float[Array, "T B F"]
@@ -120,9 +125,9 @@ def predict_change(params: Any, view: View, experience: Experience) -> Missed:
 
 
 def missed(config: Config, spec: EnvSpec, view: View, belief_size: int) -> Representation:
-    """The target is what a predictor of its own missed, in units of its size.
+    """A representation whose target is the residual of its own predictor, divided by its scale.
 
-    Hindsight then has nothing to learn of what can be predicted, and cannot take it for noise.
+    What can be predicted is not in the target, so hindsight cannot take it for noise.
     """
     network = config.network
     sizes = Sizes(belief_size + network.embedding, ACTION_EMBEDDING, view.size)
@@ -146,12 +151,12 @@ def missed(config: Config, spec: EnvSpec, view: View, belief_size: int) -> Repre
 
 
 def with_beliefs(agent: Agent, trajectory: Trajectory) -> Experience:
-    """With the beliefs of the agent as it is; nothing here trains it."""
+    """The trajectory with the beliefs of the frozen agent."""
     return jax.tree.map(jax.lax.stop_gradient, from_stream(agent, trajectory))
 
 
 def split_errors(config: Config, params: Any, view: View, experience: Experience, key: PRNGKeyArray) -> Split:
-    """Squares of what the prediction missed, and of what was still missing after hindsight."""
+    """Squared errors of the prediction, and of the prediction with hindsight."""
     own, model = params
     found = predict_change(own, view, experience)
     represented = Represented(found.state, found.action, found.missed / found.scale, {}, {})

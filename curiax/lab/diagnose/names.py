@@ -1,4 +1,4 @@
-"""What actions and parts of observations are called, and where in a picture they are."""
+"""Names of actions and of the features of an observation, and the places of features in an image."""
 
 import math
 from typing import NamedTuple
@@ -13,16 +13,16 @@ COLOURS = ("red", "green", "blue")
 
 
 class Layout(NamedTuple):
-    """F numbers, in groups that have names; some of them lie in a plane."""
+    """Names and places of F features."""
 
     groups: tuple[str, ...]
-    group: Int[np.ndarray, " F"]  # of each number
-    plane: tuple[int, int]  # rows and columns; (0, 0) where there is none
-    place: Int[np.ndarray, " F"]  # of each number in the plane, flat; −1 outside
+    group: Int[np.ndarray, " F"]  # index of each feature's group
+    plane: tuple[int, int]  # rows and columns of the image; (0, 0) if there is none
+    place: Int[np.ndarray, " F"]  # flat index of each feature in the image; −1 outside
 
 
 def action_names(spec: EnvSpec) -> tuple[str, ...]:
-    """By number; of real actions, by the coordinate that is largest, and its sign."""
+    """Names by index. Of real actions: the largest coordinate and its sign."""
     if spec.action_parts is not None:
         return tuple(f"mostly {sign}a{index}" for index in range(spec.num_actions) for sign in "−+")
     family, _, rest = spec.name.partition("+")[0].partition("/")
@@ -37,7 +37,7 @@ def action_names(spec: EnvSpec) -> tuple[str, ...]:
 
 
 def layout_of(spec: EnvSpec, shape: tuple[int, ...]) -> Layout:
-    """Of observations of that shape, which are the spec's or areas of it."""
+    """The layout of observations, whose shape is the spec's or that after pooling."""
     family, _, rest = spec.name.partition("+")[0].partition("/")
     if family == "craftax" and not craftax.GAMES[rest].pixels:
         return craftax_layout(rest, shape[0])
@@ -50,13 +50,13 @@ def layout_of(spec: EnvSpec, shape: tuple[int, ...]) -> Layout:
 
 
 def blocks(sizes: dict[str, int]) -> Layout:
-    """Groups of numbers side by side."""
+    """A layout of groups of features, one after the other."""
     group = np.repeat(np.arange(len(sizes)), list(sizes.values()))
     return Layout(tuple(sizes), group, (0, 0), np.full(len(group), -1))
 
 
 def picture_layout(shape: tuple[int, ...], layers: tuple[str, ...]) -> Layout:
-    """Rows, columns and channels."""
+    """The layout of an image: a group per channel."""
     rows, columns, channels = (*shape, 1)[:3]
     if len(layers) < channels:
         layers = COLOURS if channels == 3 else tuple(f"channel {index}" for index in range(channels))
@@ -66,7 +66,7 @@ def picture_layout(shape: tuple[int, ...], layers: tuple[str, ...]) -> Layout:
 
 
 def craftax_layout(name: str, size: int) -> Layout:
-    """A map of one-hot cells, seen from above, then what the player has and is."""
+    """The layout of a symbolic observation: a map of one-hot cells, then inventory and state of the player."""
     constants = craftax.constants(craftax.GAMES[name])
     kinds = [one.name.lower().replace("_", " ") for one in constants.BlockType]
     if name.startswith("classic"):

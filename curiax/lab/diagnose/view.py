@@ -1,4 +1,4 @@
-"""Observations as the instrument reads them: numbers of one unit, each with a name and, in pictures, a place."""
+"""Observations as the instrument sees them: features of the same scale, each with a name and, in images, a place."""
 
 import math
 from typing import NamedTuple
@@ -11,19 +11,19 @@ from curiax.envs.spaces import is_image
 from curiax.lab.diagnose.names import Layout, layout_of
 from curiax.types import EnvSpec
 
-LARGEST_SIDE = 24  # areas along the longer side of a picture
-LIMIT = 5.0  # of numbers in units of their own spread: what is further out counts as this far
-SMALLEST_SPREAD = 0.01  # of the median spread
+LARGEST_SIDE = 24  # pooled pixels along the longer side of an image
+LIMIT = 5.0  # standardised features are clipped to this
+SMALLEST_SPREAD = 0.01  # relative to the median spread
 
 
 class View(NamedTuple):
-    """F numbers of an observation."""
+    """A function from observations to F features."""
 
     shape: tuple[int, ...]  # of an observation
-    pool: int  # pixels to a side of the areas of a picture; 1: every number is taken as it is
+    pool: int  # side of the areas over which pixels are averaged; 1: no pooling
     centre: Float[np.ndarray, " F"]
     spread: Float[np.ndarray, " F"]
-    own_units: bool  # is each number in units of its own spread?
+    own_units: bool  # whether each feature is standardised by its own spread
     layout: Layout
 
     @property
@@ -37,8 +37,8 @@ class View(NamedTuple):
 
 
 def make_view(spec: EnvSpec, seen: Shaped[np.ndarray, "n *obs"]) -> View:
-    """Numbers that all lie within ±1 (of the spec's scale, such as 255) share a unit, so that rare events stay rare.
-    Others, such as a pole's angle beside its speed, are each in units of the spread that they had in what was `seen`.
+    """A view for an environment. Features within ±1 of the spec's scale, such as 255, are divided by it, so that rare
+    events stay rare. Otherwise, as with a pole's angle and speed, each is standardised by its spread in `seen`.
     """
     shape, scale = spec.observation_shape, spec.observation_scale
     pool = math.ceil(max(shape[:2]) / LARGEST_SIDE) if is_image(shape) else 1
@@ -55,7 +55,7 @@ def make_view(spec: EnvSpec, seen: Shaped[np.ndarray, "n *obs"]) -> View:
 
 
 def gather(shape: tuple[int, ...], pool: int, obs: Shaped[Array, "*batch_obs"]) -> Float[Array, "*batch F"]:
-    """An observation as one row; pixels are averaged over areas."""
+    """Features of observations: flat, with pixels averaged over areas."""
     batch = obs.shape[: obs.ndim - len(shape)]
     x = obs.astype(jnp.float32)
     if pool > 1:
@@ -67,5 +67,5 @@ def gather(shape: tuple[int, ...], pool: int, obs: Shaped[Array, "*batch_obs"]) 
 
 
 def areas(shape: tuple[int, ...], pool: int) -> tuple[int, ...]:
-    """The shape of what `gather` gives, before it is one row."""
+    """The shape of the features before they are flattened."""
     return shape if pool == 1 else (shape[0] // pool, shape[1] // pool, *shape[2:])

@@ -1,25 +1,25 @@
-"""The sentences of a diagnosis. They are made from the numbers, and say no more than the numbers do."""
+"""The sentences of a diagnosis, made from its findings."""
 
 from curiax.lab.diagnose.figures import percent
 from curiax.lab.diagnose.findings import MOST, Findings, Part
 from curiax.lab.diagnose.instrument import CONFIG
 
-HARDLY = 0.01  # of the variance: less noise than this is hardly any
-CLEARLY = 2.0  # times as frequent among the noisy transitions as elsewhere
+HARDLY = 0.01  # share of the variance below which there is hardly any noise
+CLEARLY = 2.0  # an action stands out if it is this many times as frequent among the noisy transitions as among all
 
 NOTHING_LEARNED = (
-    "Nothing can be said yet: what changes from one observation to the next is predicted no better than by its mean. "
+    "Too early to tell: the prediction of changes from one observation to the next is no better than their mean. "
     "Give it more --minutes."
 )
 
 
 def headline(findings: Findings) -> list[str]:
-    """What to say first: how much, how concentrated, and where."""
+    """The first sentences: how concentrated the noise is, where it is, and how much there is."""
     total = findings.total
     if total.error >= 1:
         return [NOTHING_LEARNED]
     shares = (
-        f"Of all that changes from one observation to the next, {percent(1 - total.error)} can be predicted, "
+        f"Of the variance of changes from one observation to the next, {percent(1 - total.error)} is predicted, "
         f"{percent(total.noise)} is noise, and {percent(total.novelty)} is not learned yet."
     )
     if total.noise < HARDLY:
@@ -28,11 +28,11 @@ def headline(findings: Findings) -> list[str]:
 
 
 def concentration(findings: Findings) -> str:
-    return f"{percent(findings.needed)} of the transitions hold {percent(MOST)} of the unpredictability."
+    return f"{percent(findings.needed)} of the transitions have {percent(MOST)} of the noise."
 
 
 def where(findings: Findings) -> str:
-    """The action that stands out, if one does, and the part of the observation with most of the noise."""
+    """The action that stands out, if any, and the part of the observation with most of the noise."""
     name, among, everywhere = findings.top_actions[0]
     sentences = []
     if among > CLEARLY * everywhere:
@@ -48,12 +48,12 @@ def where(findings: Findings) -> str:
 
 
 def marked(findings: Findings) -> list[str]:
-    """Where the environment itself says which observations are noisy, how much of the noise was found there."""
+    """The share of the noise in transitions that the environment marks as noise; [] if it marks none or all."""
     if not 0 < findings.marked < 1:
         return []
     return [
-        f"The environment itself marks {percent(findings.marked)} of the transitions as noise: "
-        f"{percent(findings.noise_in_marked)} of the noise was found there."
+        f"The environment marks {percent(findings.marked)} of the transitions as noise; "
+        f"{percent(findings.noise_in_marked)} of the noise was found in them."
     ]
 
 
@@ -62,30 +62,30 @@ def noisiest(parts: list[Part]) -> Part | None:
 
 
 def one_line(findings: Findings) -> str:
-    """For the terminal."""
+    """The first sentences in one line, for the terminal."""
     return " ".join(headline(findings)[:3])
 
 
 def units(findings: Findings) -> str:
     if findings.own_units:
-        return "Every number of an observation is in units of its own spread, cut off at ±5 of them."
-    area = f" A number is the mean of an area of {findings.pool}×{findings.pool} pixels." if findings.pool > 1 else ""
-    return f"All numbers of an observation are in the same units.{area}"
+        return "Every feature of an observation is divided by its standard deviation and clipped to ±5."
+    area = f" A feature is the mean of {findings.pool}×{findings.pool} pixels." if findings.pool > 1 else ""
+    return f"All features of an observation are in the same units.{area}"
 
 
 def how(findings: Findings, exploring: str) -> list[str]:
     """Paragraphs: the method, the units, and the limits."""
     return [
-        f"{exploring} Then the agent was frozen. A predictor of the next observation, which sees the agent's beliefs "
-        "(its memory of the episode), the observation and the action, learned from fresh experience of the agent, a "
-        "quarter of whose streams acted uniformly at random. Beside it learned a hindsight model: a vector made from "
-        "the outcome that must not tell anything of what came before, and a reconstruction from it. All numbers here "
-        f"are from {findings.num_transitions:,} transitions that neither had seen.",
-        "Noise is prediction error that hindsight takes away: what a vector independent of the past can explain. "
-        "Novelty is the rest: what could be predicted but is not, because it is rare, hard, or was met too late. "
+        f"{exploring} Then the agent was frozen. A predictor of the next observation was trained on its fresh "
+        "experience; in a quarter of the streams the actions were uniformly random. Its inputs are the agent's beliefs "
+        "(its memory of the episode), the observation and the action. A hindsight model was trained with it: a vector "
+        "made from the outcome, which must be independent of the past, and a reconstruction from it. All numbers here "
+        f"are from {findings.num_transitions:,} transitions that neither was trained on.",
+        "Noise is prediction error that hindsight removes: what a vector independent of the past can explain. "
+        "Novelty is the rest: what could be predicted but is not, because it is rare, hard, or came too late. "
         + units(findings),
-        "Limits. What the agent cannot know is noise here, whether it is drawn at every step or was drawn when the "
-        "world was made: unseen parts of a random map count. Noise of more dimensions than the hindsight vector has "
-        f"({CONFIG.world.latent}) is explained in part only, and the rest shows as novelty. A short exploration sees "
-        "what is near. Part of what is not learned yet is taken for noise, the more the shorter the run.",
+        "Limits. All that the agent cannot know counts as noise, also if it was drawn only once: unseen parts of a "
+        "random map count. If noise has more dimensions than the hindsight vector "
+        f"({CONFIG.world.latent}), part of it counts as novelty. A short exploration sees only what is near. Part of "
+        "what is not learned yet counts as noise, the more the shorter the run.",
     ]

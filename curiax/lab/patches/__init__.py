@@ -1,1 +1,1 @@
-"""What hindsight vectors hold of an Atari game with a noisy strip."""
+"""What hindsight vectors hold, in an Atari game with a strip of noise."""

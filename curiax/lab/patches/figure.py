@@ -1,4 +1,4 @@
-"""The picture of the study: where each of the five functions is wrong, for a few held-out transitions."""
+"""The figure of the study: the errors of the five functions on a few held-out transitions."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,7 +19,7 @@ INPUTS = {
     "hindsight-only": r"$z_{t+1}$",
     "hindsight-and-action": r"$a_t, z_{t+1}$",
 }
-DARKEST = 96  # grey levels of error that are drawn black
+DARKEST = 96  # grey levels of error that are black in the figure
 
 
 def draw(
@@ -29,7 +29,7 @@ def draw(
     guesses: Float[np.ndarray, "functions n h w"],
     actions: Sequence[int],
 ) -> None:
-    """One transition a row: the two frames, then |error| of every function, white where there is none."""
+    """Draws one transition per row: the two frames, then |error| of every function, white for zero."""
     num_rows, num_columns = len(target), 2 + len(FUNCTIONS)
     size = (1.75 * num_columns, 1.8 * num_rows + 0.5)
     figure, axes = plt.subplots(num_rows, num_columns, figsize=size, layout="constrained", squeeze=False)

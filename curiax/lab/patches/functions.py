@@ -1,4 +1,4 @@
-"""The five functions of the study: what each tells of the next frame, and where it is wrong."""
+"""The five functions of the study: each predicts the next frame from other inputs."""
 
 from functools import partial
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ FUNCTIONS = ("identity", "prediction", "reconstruction", "hindsight-only", "hind
 
 
 class Readouts(NamedTuple):
-    """Functions that are trained afresh, when z no longer changes."""
+    """Functions that are trained after the world model, with z fixed."""
 
     identity: MLP  # h(x_{t+1})
     hindsight: MLP  # h(z)
@@ -28,7 +28,7 @@ class Readouts(NamedTuple):
 
 
 class Told(NamedTuple):
-    """What the world model makes of K transitions, as `look` shows frames."""
+    """Outputs of the world model for K transitions, in the units of `look`."""
 
     prediction: Float[Array, "K p"]
     reconstruction: Float[Array, "K p"]
@@ -36,7 +36,7 @@ class Told(NamedTuple):
 
 
 class Row(NamedTuple):
-    """Mean squared error, in grey levels out of 256."""
+    """A row of table.csv: mean squared errors, in grey levels out of 256."""
 
     function: str
     strip_error: float
@@ -46,7 +46,7 @@ class Row(NamedTuple):
 def tell(
     config: Config, num_actions: int, params: LearnerParams, views: Views, rows: Int[Array, " K"], key: PRNGKeyArray
 ) -> Told:
-    """Prediction from (x, a), z from (x, a, o_{t+1}, ε), reconstruction from (x, a, z), as the measure makes them."""
+    """Prediction from (x, a), z from (x, a, o_{t+1}, ε), reconstruction from (x, a, z), as in the measure."""
     own, model = params.curiosity
     experience, before = experience_of(views, rows), look(views, rows)
     represented = frames(config, num_actions, views.mean.shape[0]).represent(own, (), experience)
@@ -63,14 +63,14 @@ def tell_all(
     rows: Int[Array, "batches K"],
     key: PRNGKeyArray,
 ) -> Told:
-    """In batches of the size that was trained with: a few statistics of z are the batch's."""
+    """The same for many batches. Their size is that of training: some statistics of z are over the batch."""
     keys = jax.random.split(key, len(rows))
     told = jax.lax.map(lambda some: tell(config, num_actions, params, views, *some), (rows, keys))
     return jax.tree.map(lambda x: x.reshape(-1, x.shape[-1]), told)
 
 
 def batches(rows: Int[np.ndarray, " n"], size: int) -> Int[Array, "batches K"]:
-    """Whole batches; what is left over is left out."""
+    """Rows in full batches; the remainder is dropped."""
     return jnp.array(rows[: len(rows) // size * size].reshape(-1, size))
 
 
@@ -84,7 +84,7 @@ def make_readouts(config: Config, num_actions: int, num_pixels: int, key: PRNGKe
 def read(
     readouts: Readouts, target: Float[Array, "K p"], z: Float[Array, "K Z"], action: Float[Array, "K A"]
 ) -> tuple[Float[Array, "K p"], Float[Array, "K p"], Float[Array, "K p"]]:
-    """In the order of `Readouts`."""
+    """The outputs of the readouts, in the order of `Readouts`."""
     return readouts.identity(target), readouts.hindsight(z), readouts.hindsight_action(concatenate(z, action))
 
 
@@ -98,7 +98,7 @@ def fit_readouts(
     z: Float[Array, "n Z"],
     key: PRNGKeyArray,
 ) -> Readouts:
-    """Each by its squared error over the whole frame, all at once; z is a constant."""
+    """Trained readouts. Each minimises its squared error over the whole frame; z is constant."""
     key_init, key_rows = jax.random.split(key)
     readouts = make_readouts(config, num_actions, views.mean.shape[0], key_init)
     optimizer = optax.flatten(optax.adam(optax.cosine_decay_schedule(config.learning_rate, num_updates)))
@@ -129,7 +129,7 @@ def outputs(
     rows: Int[Array, "batches K"],
     key: PRNGKeyArray,
 ) -> tuple[Float[Array, "functions n p"], Float[Array, "n p"]]:
-    """Next frames as the functions tell them, in the order of FUNCTIONS, and as they are; in grey levels."""
+    """Next frames as the functions predict them, in the order of FUNCTIONS, and the true ones, in grey levels."""
     told, rows = tell_all(config, num_actions, state.params, views, rows, key), rows.reshape(-1)
     target = look(views, rows + views.streams)
     identity, hindsight, hindsight_action = read(
@@ -140,13 +140,14 @@ def outputs(
 
 
 def grey(views: Views, frames: Float[Array, "*n p"]) -> Float[Array, "*n p"]:
+    """The inverse of `look`: frames in grey levels."""
     return frames * jnp.broadcast_to(views.spread, frames.shape) + jnp.broadcast_to(views.mean, frames.shape)
 
 
 def make_rows(
     guesses: Float[np.ndarray, "functions n h w"], target: Float[np.ndarray, "n h w"], strip: int
 ) -> list[Row]:
-    """Errors in the strip, the last rows of a frame, and in the rest."""
+    """The table: errors in the strip, which is the last rows of a frame, and in the rest."""
     squares = np.square(guesses - target[None])
     inside, outside = (part.mean(axis=(1, 2, 3)) for part in (squares[:, :, -strip:], squares[:, :, :-strip]))
     return [Row(*row) for row in zip(FUNCTIONS, inside.tolist(), outside.tolist(), strict=True)]

@@ -1,4 +1,4 @@
-"""`curiax study patches`: records a game, learns the world model and the functions, writes table and picture."""
+"""`curiax study patches`: records a game, trains the world model and the readouts, writes table and figure."""
 
 import dataclasses
 import json
@@ -20,12 +20,12 @@ from curiax.envs import atari
 from curiax.errors import UserError
 from curiax.lab.patches.functions import Row, batches, fit_readouts, make_rows, outputs, tell_all
 from curiax.lab.patches.world import CONFIG, NUM_FRAMES, STRIP, Amount, Recording, learn, record, split, start, views
-from curiax.training.run.files import write_atomically
+from curiax.training.run.files import write_atomically, write_csv, writing_to
 
-CHUNK = 100  # updates that run as one compiled program
-NUM_DRAWN = 4  # transitions in the picture
-# What the study reads of a config, besides noise and method, which are its own. Of one time step all is contrasted, so
-# shares of steps change nothing; nor does a preset, whose values CONFIG has already.
+CHUNK = 100  # updates per compiled call
+NUM_DRAWN = 4  # transitions in the figure
+# The fields of a config that the study reads; noise and method are fixed. All of the single time step is contrasted, so
+# `world.contrast_share` would change nothing. A preset is not read: CONFIG has its values.
 READ = (
     *("env", "seed", "batch_size", "learning_rate", "network.encoder_hidden", "network.embedding"),
     *(f"world.{name}" for name in ("hidden", "critic_hidden", "layer_norm", "latent", "noise")),
@@ -43,29 +43,29 @@ class Result(NamedTuple):
 
 
 def check(config: Config, only: Sequence[str], seeds: Sequence[int] | None, jobs: int | None) -> Config:
-    """Before anything is recorded."""
+    """The config. Raises a `UserError` if the study cannot use these options."""
     game = config.env.removeprefix("atari/")
     if only or jobs is not None:
         raise UserError("--only and --jobs: the study patches is one run in one process")
     if seeds is not None and len(seeds) != 1:
         raise UserError("--seeds: the study patches is one run; give one seed")
     if game == config.env:
-        raise UserError(f"{config.env}: the study patches is of a game of Atari, such as atari/montezuma_revenge")
+        raise UserError(f"{config.env}: the study patches needs an Atari game, such as atari/montezuma_revenge")
     if config.atari.noise != "patches" or config.curiosity != CONFIG.curiosity:
-        raise UserError(f"noise and method are the study's: patches, {CONFIG.curiosity}")
+        raise UserError(f"noise and method are fixed: patches, {CONFIG.curiosity}")
     refuse_unread("the study patches", config, CONFIG, READ)
     atari.load(game)
     return config if seeds is None else validate(dataclasses.replace(config, seed=seeds[0]))
 
 
 def refuse_too_few(config: Config, num_transitions: int) -> None:
-    """Errors are measured in batches of the size that was trained with."""
+    """Raises a `UserError` if the held-out transitions do not fill one batch."""
     if config.batch_size > num_transitions:
-        raise UserError(f"--batch-size {config.batch_size}: no more than {num_transitions:,} transitions are held out")
+        raise UserError(f"--batch-size {config.batch_size}: only {num_transitions:,} transitions are held out")
 
 
 def study(config: Config, amount: Amount, recording: Recording, say: Callable[[str], None]) -> Result:
-    """World model first; then, with z as it is, the functions trained afresh; then errors on held-out episodes."""
+    """Trains the world model, then the readouts with z fixed, and measures errors on held-out episodes."""
     num_actions = atari.spec_of(config.env.removeprefix("atari/"), config.atari).num_actions
     known, held_out = split(recording, amount.held_out)
     refuse_too_few(config, len(held_out))
@@ -97,7 +97,7 @@ def make_result(
     mean: Float[np.ndarray, " p"],
     measured: dict[str, float],
 ) -> Result:
-    """The table, and beside it two guesses that nobody has to learn: the last frame, and the mean of all frames."""
+    """The table, and the errors of two trivial predictions: the last frame, and the mean of all frames."""
     shape = recording.frames.shape[1:]
     before, target = recording.frames[rows], target.reshape(-1, *shape)
     guesses = guesses.reshape(-1, *target.shape)
@@ -109,16 +109,15 @@ def make_result(
 
 
 def run(config: Config, amount: Amount, directory: Path, dry_run: bool, console: Console) -> int:
-    refuse_too_few(config, amount.held_out * (amount.steps - NUM_FRAMES))  # as many as there can be
+    """Records, trains, measures and writes. Returns the exit code."""
+    refuse_too_few(config, amount.held_out * (amount.steps - NUM_FRAMES))  # the most there can be
     say = lambda text: console.print(text, highlight=False, markup=False)  # noqa: E731
     say(f"{config.env}: {amount.steps:,} steps of {amount.emulators} emulators, {amount.held_out} of them held out;")
     say(f"{amount.updates:,} updates on states of {NUM_FRAMES} frames, kept in {directory}")
     if dry_run:
         return 0
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"--out {directory}: cannot be written: {error.strerror}") from None
+    with writing_to(directory):
+        pass  # now, not after the recording
     began, used = time.monotonic(), time.process_time()
     recording = record(config, amount)
     say(f"recorded after {time.monotonic() - began:.0f} s")
@@ -133,14 +132,11 @@ def run(config: Config, amount: Amount, directory: Path, dry_run: bool, console:
 def write(directory: Path, config: Config, amount: Amount, result: Result, seconds: dict[str, float]) -> None:
     from curiax.lab.patches.figure import draw
 
-    lines = [
-        ",".join(Row._fields),
-        *(f"{row.function},{row.strip_error:.4f},{row.rest_error:.4f}" for row in result.rows),
-    ]
-    write_atomically(directory / "table.csv", "\n".join(lines) + "\n")
+    rows = [(row.function, f"{row.strip_error:.4f}", f"{row.rest_error:.4f}") for row in result.rows]
+    write_csv(directory / "table.csv", Row._fields, rows)
     settings = {"config": to_dict(config), "amount": amount._asdict(), "measured": result.measured | seconds}
     write_atomically(directory / "settings.json", json.dumps(settings, indent=1) + "\n")
-    drawn = np.linspace(0, len(result.target) - 1, NUM_DRAWN).astype(int)  # they are in random order
+    drawn = np.linspace(0, len(result.target) - 1, NUM_DRAWN).astype(int)  # in random order, so any will do
     before, target, guesses = result.before[drawn], result.target[drawn], result.guesses[:, drawn]
     draw(directory / "patches.png", before, target, guesses, result.actions[drawn].tolist())
 

@@ -1,7 +1,7 @@
-"""Hindsight information (appendix B): generator, reconstructor and critic on frames of a real game with a noisy strip.
+"""The world model of appendix B (hindsight information), on frames of an Atari game with a strip of noise.
 
-A state is the last four frames, an outcome the next one. The strip along its bottom is drawn anew at every step, from a
-distribution that the action decides; the rest is the game's.
+A state is the last four frames; the outcome is the next frame. The strip at its bottom is sampled at every step from a
+distribution that depends on the action. The rest is the game.
 """
 
 import dataclasses
@@ -23,15 +23,15 @@ from curiax.curiosity.experience import following
 from curiax.curiosity.measures.variants import with_outcomes
 from curiax.curiosity.world_model import NO_AGENT, WorldModel, WorldState, make_world_model
 from curiax.envs import atari
-from curiax.envs.base import HostEnvironment, HostStep
+from curiax.envs.base import HostEnvironment
 from curiax.envs.noise.equations import PATCH
 from curiax.types import Experience, Params, State
 
 NUM_FRAMES = 4  # of a state
-SHRINK = 2  # 84×84 become 42×42, by averages
+SHRINK = 2  # 84×84 pixels become 42×42, by averaging
 STRIP = PATCH // SHRINK  # rows of the strip
-STILL = 16  # grey levels by which a pixel that hardly changes is reckoned to vary
-KEEP = 0.75  # probability that the random policy takes its last action again
+STILL = 16  # the smallest standard deviation of a pixel, in grey levels
+KEEP = 0.75  # probability that the random policy repeats its action
 
 CONFIG = dataclasses.replace(
     BASE,
@@ -52,26 +52,26 @@ CONFIG = dataclasses.replace(
 
 
 class Amount(NamedTuple):
-    """How much is recorded and learned."""
+    """Sizes of the recording and of training."""
 
     emulators: int = 64
-    held_out: int = 8  # of the emulators: whole episodes that nothing is trained on
-    steps: int = 1000  # of each
+    held_out: int = 8  # emulators whose episodes are not trained on
+    steps: int = 1000  # of each emulator
     updates: int = 2000
     readout_updates: int = 2000
 
 
 class Recording(NamedTuple):
-    """Frames of B streams, one stream's frames B apart, and the transitions that have a whole state before them."""
+    """Frames of B streams, interleaved: a stream has every B-th frame."""
 
     frames: UInt8[np.ndarray, "N h w"]
-    action: Int[np.ndarray, " N"]  # taken after the frame
-    ready: Int[np.ndarray, " n"]  # frames o_t for which o_{t−3} … o_{t+1} are of one episode
+    action: Int[np.ndarray, " N"]  # after the frame
+    ready: Int[np.ndarray, " n"]  # indices of o_t for which o_{t−3} … o_{t+1} are in one episode
     streams: int
 
 
 class Views(NamedTuple):
-    """Where frames are looked up, on the device."""
+    """The recording on the device, with the mean and spread of each pixel."""
 
     frames: UInt8[Array, "N p"]
     action: Int[Array, " N"]
@@ -81,7 +81,7 @@ class Views(NamedTuple):
 
 
 def record(config: Config, amount: Amount) -> Recording:
-    """What a random policy sees; it often takes an action again, or it would stay where it is."""
+    """Frames of a random policy. It often repeats its action; otherwise it would hardly move."""
     game = config.env.removeprefix("atari/")
     env = atari.make(game, amount.emulators, config.atari, config.seed)
     try:
@@ -91,21 +91,18 @@ def record(config: Config, amount: Amount) -> Recording:
 
 
 def follow(env: HostEnvironment, amount: Amount, generator: np.random.Generator) -> Recording:
+    """The same for an environment."""
     step, action = env.reset(), np.zeros(amount.emulators, np.int32)
     frames, first, actions = [], [], []
     for _ in range(amount.steps):
         anew = generator.random(amount.emulators) >= KEEP
         drawn = generator.integers(env.spec.num_actions, size=amount.emulators, dtype=np.int32)
         action = np.where(anew, drawn, action)
-        keep(step, frames, first)
+        frames.append(shrink(step.obs))
+        first.append(step.first)
         actions.append(action)
         step = env.step(action)
     return Recording(np.concatenate(frames), np.concatenate(actions), ready(np.stack(first)), streams=amount.emulators)
-
-
-def keep(step: HostStep, frames: list[np.ndarray], first: list[np.ndarray]) -> None:
-    frames.append(shrink(step.obs))
-    first.append(step.first)
 
 
 def shrink(obs: Shaped[np.ndarray, "B H W"]) -> UInt8[np.ndarray, "B h w"]:
@@ -115,21 +112,22 @@ def shrink(obs: Shaped[np.ndarray, "B H W"]) -> UInt8[np.ndarray, "B h w"]:
 
 
 def ready(first: Bool[np.ndarray, "T B"]) -> Int[np.ndarray, " n"]:
-    """Indices t·B + b where t−3 … t+1 are there and no episode begins after t−3."""
+    """Indices t·B + b for which t−3 … t+1 exist and no episode begins after t−3."""
     num_steps, streams = first.shape
-    inside = num_steps - NUM_FRAMES  # windows of five frames, from their second on
+    inside = num_steps - NUM_FRAMES  # number of windows of five frames
     begins = np.any([first[k : k + inside] for k in range(1, NUM_FRAMES + 1)], axis=0)
     time, stream = np.nonzero(~begins)
     return (time + NUM_FRAMES - 1) * streams + stream
 
 
 def split(recording: Recording, held_out: int) -> tuple[Int[np.ndarray, " n"], Int[np.ndarray, " m"]]:
-    """Transitions of the first streams, to learn from, and of the last ones."""
+    """Transitions of the first streams, for training, and of the last ones, held out."""
     known = recording.ready % recording.streams < recording.streams - held_out
     return recording.ready[known], recording.ready[~known]
 
 
 def views(recording: Recording, known: Int[np.ndarray, " n"]) -> Views:
+    """The recording on the device; mean and spread are of the training transitions."""
     flat = recording.frames.reshape(len(recording.frames), -1)
     mean, deviation = flat[known].mean(axis=0, dtype=np.float64), flat[known].std(axis=0, dtype=np.float64)
     spread = np.sqrt(np.square(deviation) + STILL**2)
@@ -138,13 +136,13 @@ def views(recording: Recording, known: Int[np.ndarray, " n"]) -> Views:
 
 
 def look(views: Views, rows: Int[Array, "*n"]) -> Float[Array, "*n p"]:
-    """Frames around their mean, every pixel in units of its own spread: else the strip drowns what the game does."""
+    """Frames with every pixel standardised. Otherwise the errors of the strip would dominate those of the game."""
     frames = views.frames[rows].astype(jnp.float32)
     return (frames - jnp.broadcast_to(views.mean, frames.shape)) / jnp.broadcast_to(views.spread, frames.shape)
 
 
 def last_four(views: Views, rows: Int[Array, " n"]) -> Float[Array, "n d"]:
-    """o_t and the three changes that led to it: they tell the same as four frames, and motion is plain to see."""
+    """o_t and the last three changes: the same information as four frames, with the motion explicit."""
     back = jnp.arange(NUM_FRAMES) * views.streams
     frames = look(views, rows[:, None] - jnp.broadcast_to(back, (len(rows), NUM_FRAMES)))
     changes = frames[:, :-1] - frames[:, 1:]
@@ -152,15 +150,15 @@ def last_four(views: Views, rows: Int[Array, " n"]) -> Float[Array, "n d"]:
 
 
 def experience_of(views: Views, rows: Int[Array, " n"]) -> Experience:
-    """Transitions as one time step of a batch. What follows is the *change* from o_t to o_{t+1}: given x it tells as
-    much as o_{t+1}, and what stays as it was need not be learned pixel by pixel."""
+    """Transitions as one time step of a batch. The outcome is the *change* from o_t to o_{t+1}: given x it has the same
+    information as o_{t+1}, and pixels that stay the same need not be learned."""
     change = look(views, rows + views.streams) - look(views, rows)
     valid = jnp.ones((1, len(rows)), bool)
     return Experience(last_four(views, rows)[None], views.action[rows][None], valid, next_obs=change[None])
 
 
 def frames(config: Config, num_actions: int, num_pixels: int) -> Representation:
-    """x_t is read from four frames by an encoder that the losses of hindsight train."""
+    """A representation: x_t is an encoding of four frames, trained by the losses of hindsight."""
     network = config.network
     sizes = Sizes(network.embedding, ACTION_EMBEDDING, num_pixels)
 
@@ -179,7 +177,7 @@ def frames(config: Config, num_actions: int, num_pixels: int) -> Representation:
 
 
 def model_of(config: Config, num_actions: int, num_pixels: int, num_updates: int) -> WorldModel:
-    """Hindsight with its instruments; over `num_updates` the learning rate falls to zero."""
+    """A world model with hindsight. The learning rate falls to zero over `num_updates`."""
     adam = optax.adam(optax.cosine_decay_schedule(config.learning_rate, num_updates))
     curiosity = combine(frames(config, num_actions, num_pixels), with_outcomes(config))
     return make_world_model(curiosity, optax.flatten(adam))
@@ -200,7 +198,7 @@ def learn(
     rows: Int[Array, "updates K"],
     key: PRNGKeyArray,
 ) -> tuple[WorldState, dict[str, Float[Array, " updates"]]]:
-    """One update for each row of transitions."""
+    """The state after one update per row of transitions, and the metrics of each."""
     model = model_of(config, num_actions, views.mean.shape[0], num_updates)
 
     def step(state: WorldState, drawn: tuple[Array, PRNGKeyArray]) -> tuple[WorldState, dict[str, Array]]:

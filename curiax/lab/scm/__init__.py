@@ -1,1 +1,1 @@
-"""Table 1 measured in a world whose noise is known."""
+"""The methods of Table 1 in a world with known noise."""

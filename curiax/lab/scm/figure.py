@@ -1,4 +1,4 @@
-"""The picture of the structural-causal study: which methods can tell noise from novelty."""
+"""The figure of the study: which methods can tell noise from novelty."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,19 +13,19 @@ from curiax.lab.scm.table import Errors, Row
 
 COLOURS = {"independent": "#0072b2", "state": "#e69f00", "action": "#009e73"}  # Okabe and Ito's palette
 MARKERS = {"independent": "o", "state": "s", "action": "^"}
-SMALLEST = 1e-3  # where a reward on noise is below that, or below zero as AMA's may be
+SMALLEST = 1e-3  # smaller rewards on noise are drawn here; AMA's may be negative
 
 
 def draw(path: Path, rows: Sequence[Row], errors: Sequence[Errors]) -> None:
-    """Left, what noise pays when it is old beside what the lamps pay when they are new. Right, what hindsight leaves of
-    the prediction error: little of it on noise, nearly all on the lamps."""
+    """Left: the reward of noise at the end, over the reward of novelty until it is learned. Right: the reward with
+    hindsight over the prediction error, for noise and for novelty."""
     methods = list(dict.fromkeys(row.method for row in rows))[::-1]
     with_z = [method for method in methods if "hindsight" in method]
     figure, (left, right) = plt.subplots(1, 2, figsize=(11, 1.2 + 0.32 * len(methods)), layout="constrained")
     for kind, colour in COLOURS.items():
         style = {"color": colour, "marker": MARKERS[kind], "linestyle": "", "markersize": 5, "alpha": 0.8}
         offset = 0.22 * (list(COLOURS).index(kind) - 1)
-        some = [error for error in errors if error.kind == kind and error.novelty > 0]  # AMA's may be below zero
+        some = [error for error in errors if error.kind == kind and error.novelty > 0]  # AMA's may be negative
         ratio = [max(error.noise_end / error.novelty, SMALLEST) for error in some]
         left.plot(ratio, [methods.index(error.method) - offset for error in some], label=f"{kind} noise", **style)
         hindsight = [row for row in rows if row.kind == kind and row.method in with_z]
@@ -37,10 +37,8 @@ def draw(path: Path, rows: Sequence[Row], errors: Sequence[Errors]) -> None:
     left.set_xlabel("reward on noise, at the end  /  reward on novelty, before it is learned")
     left.set_title("left of the line, novelty pays more than noise")
     left.legend(frameon=False, loc="upper left")
-    right.axvline(0.1, color="#888888", linewidth=1, linestyle="--")
-    right.axvline(0.8, color="#888888", linewidth=1, linestyle="--")
     right.set_xlabel("reward with hindsight  /  prediction error without")
-    right.set_title("filled: noise (goal < 0.1); open: novelty (≥ 0.8)")
+    right.set_title("filled: noise; open: novelty")
     label(left, methods)
     label(right, with_z)
     figure.savefig(path, dpi=130)

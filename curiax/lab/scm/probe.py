@@ -1,4 +1,4 @@
-"""What a hindsight vector holds, by probes trained afresh: how much of (x, a) leaks into it, how much of u it tells."""
+"""Probes of hindsight vectors: how much of (x, a) leaks into z, and how much of u z holds."""
 
 from functools import partial
 from typing import Any, NamedTuple
@@ -20,22 +20,22 @@ from curiax.lab.scm.stream import State, classes
 from curiax.types import EnvSpec, Params, Trajectory
 
 HIDDEN = (64, 64)
-NUM_STEPS, BATCH, RATE = 1500, 128, 1e-3  # of a probe's training
+NUM_STEPS, BATCH, RATE = 1500, 128, 1e-3  # to train a probe
 
 
 class Seen(NamedTuple):
-    """Transitions and their hindsight vectors, in one long row."""
+    """N transitions and their hindsight vectors."""
 
     z: Float[Array, "N Z"]
-    context: Float[Array, "N C"]  # x and a, as the world has them
+    context: Float[Array, "N C"]  # true x and a
     u: Float[Array, "N U"]
-    noise: Bool[Array, " N"]  # only u is new
+    noise: Bool[Array, " N"]  # transitions of class "noise"
     valid: Bool[Array, " N"]
 
 
 @partial(jax.jit, static_argnums=(0, 1))
 def look(config: Config, spec: EnvSpec, state: State, trajectories: Trajectory) -> Seen:
-    """Hindsight vectors of fresh experience; nothing is trained."""
+    """Hindsight vectors of fresh experience, without training."""
     representation, world = REPRESENTATIONS[resolve(config.curiosity).split("+")[0]](config, spec), state.world
 
     def step(carry: tuple[Array, PRNGKeyArray], trajectory: Trajectory) -> tuple[tuple[Array, PRNGKeyArray], Seen]:
@@ -55,13 +55,15 @@ def look(config: Config, spec: EnvSpec, state: State, trajectories: Trajectory) 
 
 
 def standardised(z: Float[Array, "N Z"]) -> Float[Array, "N Z"]:
+    """z with mean 0 and standard deviation 1."""
     centred = z - jnp.broadcast_to(jnp.mean(z, axis=0), z.shape)
     return centred / jnp.broadcast_to(jnp.std(centred, axis=0) + 1e-6, z.shape)
 
 
 @jax.jit
 def leak_nats(seen: Seen, key: PRNGKeyArray) -> Float[Array, ""]:
-    """Information of (x, a) and z: InfoNCE of a critic trained on one half and asked about the other, at least 0."""
+    """A lower bound of the information between (x, a) and z: InfoNCE of a critic trained on one half of the
+    transitions and evaluated on the other, at least 0."""
     key_critic, key_train = jax.random.split(key)
     z, half = standardised(seen.z), seen.z.shape[0] // 2
     critic = make_critic("separable", seen.context.shape[-1], z.shape[-1], (*HIDDEN, HIDDEN[-1]), key_critic)
@@ -80,7 +82,8 @@ def leak_nats(seen: Seen, key: PRNGKeyArray) -> Float[Array, ""]:
 
 @jax.jit
 def noise_in_z(seen: Seen, key: PRNGKeyArray) -> Float[Array, ""]:
-    """R² of u from (z, x, a) where only u is new, by a regression trained on one half and asked about the other."""
+    """R² of a regression of u on (z, x, a), for noise, trained on one half of the transitions and evaluated on the
+    other."""
     key_probe, key_train = jax.random.split(key)
     inputs, half = concatenate(standardised(seen.z), seen.context), seen.z.shape[0] // 2
     probe = MLP(inputs.shape[-1], HIDDEN, seen.u.shape[-1], key_probe)
@@ -99,7 +102,7 @@ def noise_in_z(seen: Seen, key: PRNGKeyArray) -> Float[Array, ""]:
 
 
 def fit(probe: Params, loss: Any, num_rows: int, key: PRNGKeyArray) -> Params:
-    """Adam on random rows among the first `num_rows`."""
+    """The probe after training with Adam on random rows of the first `num_rows`."""
     optimizer = optax.adam(RATE)
 
     def step(carry: tuple[Params, Any], rows: Array) -> tuple[tuple[Params, Any], None]:

@@ -1,7 +1,7 @@
-"""Table 1 measured: every method on the same stream of a world whose noise is known, with no agent to steer it.
+"""Every method of Table 1 learns from the same stream of a random policy, in a world with known noise.
 
-The lamps of the world are dark at first. When all else is learned they are lit, and what a method pays for them *before
-they are learned* is set beside what it pays for noise.
+The lamps of the world are dark at first. They are lit when all else is learned. The reward for them *until they are
+learned* is compared with the reward for noise.
 """
 
 import dataclasses
@@ -23,11 +23,11 @@ from curiax.training.rollout import actor_init, rollout
 from curiax.types import EnvSpec, Trajectory
 
 SEEDS = (0, 1, 2)
-CHUNK = 600  # updates that run as one compiled program
-NUM_DARK, NUM_LIT = 2, 1  # chunks with the lamps dark, and then with them lit
+CHUNK = 600  # updates per compiled call
+NUM_DARK, NUM_LIT = 2, 1  # chunks with dark lamps, then with lit ones
 CLASSES = ("ordinary", "noise", "novelty")
 
-# The laptop preset, smaller and faster.
+# The laptop preset with smaller networks.
 CONFIG = dataclasses.replace(
     BASE,
     unroll=8,
@@ -48,17 +48,17 @@ CONFIG = dataclasses.replace(
         noise=4,
     ),
 )
-# What the study reads of a config; environment, method and seed are its own.
+# The fields of a config that the study reads; environment, method and seed are fixed.
 READ = (
     *("batch_size", "unroll", "learning_rate", "network.encoder_hidden", "network.embedding", "network.feature_hidden"),
     *("network.encoder_gain", "network.encoder_bias", "network.encoder_speed", "network.belief", "world.*"),
 )
-# Who walks the world: it believes nothing, and its policy is uniformly random.
+# The network of the agent that walks the world: with all weights zero its policy is uniformly random.
 IDLE = NetworkConfig(embedding=1, belief=1)
 
 
 class State(NamedTuple):
-    """A curiosity between two updates."""
+    """The state of a method between two updates."""
 
     world: WorldState
     belief: Float[Array, "B D"]
@@ -66,7 +66,7 @@ class State(NamedTuple):
 
 
 class Paid(NamedTuple):
-    """Errors of one update, by class of transition."""
+    """Sums of the errors of one update, and numbers of transitions, by class."""
 
     total: Float[Array, "*updates classes"]
     count: Float[Array, "*updates classes"]
@@ -74,7 +74,7 @@ class Paid(NamedTuple):
 
 @partial(jax.jit, static_argnums=(0, 1))
 def stream(config: Config, num_updates: int, kind: scm.Kind, novelty: Bool[Array, ""], key: PRNGKeyArray) -> Trajectory:
-    """What the random policy meets, one trajectory per update: the same for every method."""
+    """Trajectories of the random policy, one per update; the same for every method."""
     env = scm.build("scm", kind, novelty)
     key_start, key_walk = jax.random.split(key)
     idle = jax.tree.map(jnp.zeros_like, make_agent(IDLE, env.spec, key))
@@ -96,22 +96,22 @@ def start(config: Config, spec: EnvSpec, key: PRNGKeyArray) -> State:
 
 @partial(jax.jit, static_argnums=(0, 1))
 def learn(config: Config, spec: EnvSpec, state: State, trajectories: Trajectory) -> tuple[State, Paid]:
-    """As many updates as there are trajectories."""
+    """The state after one update per trajectory, and the errors of each."""
     return jax.lax.scan(lambda state, trajectory: update(config, spec, state, trajectory), state, trajectories)
 
 
 def update(config: Config, spec: EnvSpec, state: State, trajectory: Trajectory) -> tuple[State, Paid]:
-    """One batch: scored, then learned from."""
+    """The state after an update, and the errors before it."""
     key, key_score = jax.random.split(state.key)
     experience_of = partial(from_stream, trajectory=trajectory, belief=state.belief)
     world, learned = model_of(config, spec).step(state.world, experience_of, key_score)
     beliefs = learned.experience.belief
-    belief = state.belief if beliefs is None else beliefs[-2]  # the last observation is the first of the next batch
+    belief = state.belief if beliefs is None else beliefs[-2]  # the last observation opens the next batch
     return State(world, belief, key), paid(trajectory, learned.output.error)
 
 
 def classes(trajectory: Trajectory) -> Bool[Array, "classes T B"]:
-    """Transitions on which nothing is new, only u is, only the lamps are. Those with both are in no class."""
+    """Masks of ordinary transitions, of those with noise, and of those with lit lamps; those with both are in none."""
     noise, novel, valid = trajectory.info["noise"], trajectory.info["novel"], trajectory.valid
     return jnp.stack([valid & ~noise & ~novel, valid & noise & ~novel, valid & novel & ~noise])
 

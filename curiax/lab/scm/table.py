@@ -1,7 +1,5 @@
-"""From what was paid at every update to the table: which methods can tell noise from novelty."""
+"""The tables of the study, from the errors of every update."""
 
-import csv
-import io
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,23 +15,23 @@ from curiax.curiosity import resolve
 from curiax.envs.scm import KINDS
 from curiax.lab.scm.stream import CHUNK, CLASSES, NUM_DARK
 from curiax.training.run.directory import number
-from curiax.training.run.files import write_atomically
+from curiax.training.run.files import write_csv
 
 METHODS = (
     *("ae", "icm", "emi", "rnd", "dora", "ama", "byol-explore", "random+predict", "pixel+predict"),
     *("byol-hindsight", "ae+hindsight", "icm+hindsight", "emi+hindsight", "random+hindsight", "pixel+hindsight"),
 )
-PREDICTORS = {"byol": "byol-explore", "icm": "icm", "ae": "ae"}  # the measure `predict` by the name it has in Table 1
+PREDICTORS = {"byol": "byol-explore", "icm": "icm", "ae": "ae"}  # names in Table 1 of REPRESENTATION+predict
 ORDINARY, NOISE, NOVELTY = range(len(CLASSES))
-LIT = CHUNK * NUM_DARK  # the update from which on the lamps are lit
-FIRST, LAST, SMOOTH = 20, 100, 10  # updates: the first ones, the last ones, a moving mean
+LIT = CHUNK * NUM_DARK  # the first update with lit lamps
+FIRST, LAST, SMOOTH = 20, 100, 10  # numbers of updates: at the start, at the end, in a moving mean
 
 
 class Measured(NamedTuple):
-    """One run."""
+    """Results of one run."""
 
-    total: Float[ndarray, "updates classes"]  # errors paid
-    count: Float[ndarray, "updates classes"]  # transitions
+    total: Float[ndarray, "updates classes"]  # sums of errors
+    count: Float[ndarray, "updates classes"]  # numbers of transitions
     leak_nats: float
     noise_in_z: float
 
@@ -46,22 +44,22 @@ class Row(NamedTuple):
     seed: int
     noise_reward_ratio: float
     novelty_reward_ratio: float
-    leak_nats: float  # NaN where there is no z
+    leak_nats: float  # NaN if the method has no z
     noise_in_z: float
 
 
 class Errors(NamedTuple):
-    """A row of errors.csv: means, in the method's own units."""
+    """A row of errors.csv: mean errors, in the units of the method."""
 
     method: str
     kind: str
     seed: int
-    start: float  # on everything, at the first updates
-    ordinary: float  # at the end of the dark
+    start: float  # of all transitions, in the first updates
+    ordinary: float  # in the last updates with dark lamps
     noise: float  # likewise
-    novelty: float  # before it is learned
-    updates: int  # how many that were
-    ordinary_end: float
+    novelty: float  # until it is learned
+    updates: int  # until novelty is learned
+    ordinary_end: float  # in the last updates
     noise_end: float
     novelty_end: float
 
@@ -70,8 +68,7 @@ Found = Mapping[tuple[str, str, int], Measured]  # kind, method, seed
 
 
 def reference_of(method: str) -> str | None:
-    """The prediction error of the same representation; None for RND, DORA and EMI, whose rewards are in units of
-    their own."""
+    """The method that pays the prediction error of the same representation; None for RND, DORA and EMI."""
     representation, _, measure = resolve(method).partition("+")
     if not measure:
         return None
@@ -79,12 +76,12 @@ def reference_of(method: str) -> str | None:
 
 
 def mean(measured: Measured, classes: int | slice, begin: int, end: int) -> float:
-    """Per transition, over updates begin … end − 1."""
+    """The mean error per transition over updates begin … end − 1."""
     return float(measured.total[begin:end, classes].sum() / max(measured.count[begin:end, classes].sum(), 1.0))
 
 
 def num_unlearned(reference: Measured) -> int:
-    """Updates, from the lighting of the lamps, until the error on them is half of what it was at first."""
+    """The number of updates with lit lamps until the error on them is half of what it was at first."""
     total, count = reference.total[LIT:, NOVELTY], reference.count[LIT:, NOVELTY]
     window = np.ones(SMOOTH)
     moving = np.convolve(total, window, "valid") / np.maximum(np.convolve(count, window, "valid"), 1.0)
@@ -93,8 +90,8 @@ def num_unlearned(reference: Measured) -> int:
 
 
 def make_row(method: str, kind: str, seed: int, measured: Measured, reference: Measured | None) -> Row:
-    """Both ratios are to the prediction error of the same representation on the same transitions; RND's, DORA's
-    and EMI's are to their own reward for everything at the very beginning."""
+    """Rewards relative to the prediction error of the same representation on the same transitions. Those of RND, DORA
+    and EMI are relative to their own reward for all transitions in the first updates."""
     end, unlearned = len(measured.total), num_unlearned(reference or measured)
     noise, novelty = mean(measured, NOISE, end - LAST, end), mean(measured, NOVELTY, LIT, LIT + unlearned)
     if reference is None:
@@ -125,7 +122,7 @@ def make_errors(method: str, kind: str, seed: int, measured: Measured, reference
 
 
 def complete(found: Found) -> list[tuple[str, str, int, Measured, Measured | None]]:
-    """Runs whose reference is there too, in the order of the table."""
+    """The runs whose reference is measured too, in the order of the table."""
     runs = []
     for method in METHODS:
         for kind in KINDS:
@@ -137,13 +134,8 @@ def complete(found: Found) -> list[tuple[str, str, int, Measured, Measured | Non
     return runs
 
 
-def write_csv(path: Path, rows: Sequence[Row] | Sequence[Errors], fields: tuple[str, ...]) -> None:
-    text = io.StringIO()
-    table = csv.writer(text, lineterminator="\n")
-    table.writerow(fields)
-    for row in rows:
-        table.writerow([cell(value) for value in row])
-    write_atomically(path, text.getvalue())
+def write_table(path: Path, rows: Sequence[Row] | Sequence[Errors], fields: tuple[str, ...]) -> None:
+    write_csv(path, fields, ([cell(value) for value in row] for row in rows))
 
 
 def cell(value: str | int | float) -> str:
@@ -153,7 +145,7 @@ def cell(value: str | int | float) -> str:
 
 
 def print_rows(console: Console, rows: Sequence[Row]) -> None:
-    """Means over seeds."""
+    """Prints means over seeds."""
     table = Table("method", "noise", "noise reward", "novelty reward", "leak (nats)", "u in z (R²)")
     for method, kind in dict.fromkeys((row.method, row.kind) for row in rows):
         some = [row for row in rows if (row.method, row.kind) == (method, kind)]

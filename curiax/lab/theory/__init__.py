@@ -1,4 +1,4 @@
-"""`curiax theory`: the paper's lemmas and theorems on random finite worlds, as exact sums."""
+"""`curiax theory`: the paper's lemmas and theorems on random finite worlds, computed as exact sums."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from curiax.lab.theory.show import as_json, draw, measure_gaps, print_table, wri
 
 
 def theory(console: Console, num_worlds: int, seed: int, json_path: Path | None, figure_path: Path | None) -> int:
-    """Prints the table. Exit code 0 if every claim holds, as corrected; the printed forms may fail."""
+    """Prints the table. Returns 0 if every claim holds in its corrected form; the printed forms may fail."""
     if num_worlds < 1:
         raise UserError(f"--worlds: {num_worlds}; at least 1")
     if seed < 0:

@@ -1,4 +1,4 @@
-"""The optimal critic as its batch grows: how far the contrastive loss stays below the information, and bounds of it."""
+"""The optimal critic for growing batches: the gap between information and contrastive loss, and bounds of it."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -11,12 +11,12 @@ from curiax.lab.theory import contrastive, worlds
 from curiax.lab.theory.cases import Case
 from curiax.lab.theory.worlds import World
 
-NUM_WORLDS = 32  # of each case
-LARGEST = {2: 8192, 3: 128, 4: 32}  # batch size by number of hindsight symbols; all powers of two up to it are tried
+NUM_WORLDS = 32  # the number of worlds of a case that are used
+LARGEST = {2: 8192, 3: 128, 4: 32}  # number of hindsight symbols -> largest batch size; all powers of two are used
 
 
 class LargeBatch(NamedTuple):
-    """One batch size K."""
+    """The gap for one batch size K."""
 
     batch_size: int
     shortfall: Float[ndarray, "W S Z"]  # PMI(x,a;z) − L_con(x,a,z)
@@ -34,7 +34,7 @@ class LargeBatch(NamedTuple):
 
 
 def large_batches(case: Case) -> Iterator[LargeBatch]:
-    """The critic is log p(z|x,a)/p(z) + c(x,a), optimal at every K (Lemma 4)."""
+    """The gaps of the critic log p(z|x,a)/p(z) + c(x,a), which is optimal for every K (Lemma 4)."""
     world = World(*(part[:NUM_WORLDS] for part in case.world))
     latent, prior = worlds.latent_given_context(world), worlds.latent_prior(world)
     information = worlds.pointwise_information(world)
@@ -47,10 +47,10 @@ def large_batches(case: Case) -> Iterator[LargeBatch]:
 
 
 def limit_bounds(batch: LargeBatch) -> tuple[Float[ndarray, "W S Z"], Float[ndarray, "W S Z"]]:
-    """Of PMI − L_con at the optimal critic, both O(1/K).
+    """Bounds of PMI − L_con at the optimal critic, both O(1/K).
 
-    It is E log M, M the mean of K ratios p(z|x,a)/p(z), the first given: E M = m = 1 + (r−1)/K, Var M = (K−1)χ²/K²,
-    M ≥ min r. Above, Jensen's inequality; below, log(M/m) ≥ 1 − m/M.
+    It is E log M, where M is the mean of K ratios p(z|x,a)/p(z), the first given: E M = m = 1 + (r−1)/K,
+    Var M = (K−1)χ²/K², M ≥ min r. The upper bound is Jensen's inequality; the lower one is log(M/m) ≥ 1 − m/M.
     """
     size = batch.batch_size
     mean = 1 + (batch.ratio - 1) / size
@@ -60,7 +60,7 @@ def limit_bounds(batch: LargeBatch) -> tuple[Float[ndarray, "W S Z"], Float[ndar
 
 
 def gap_bounds(batch: LargeBatch) -> tuple[Float[ndarray, "W S"], Float[ndarray, "W S"]]:
-    """Of R_inv − R_con at the optimal critic: both are χ²/(2K) + O(1/K²).
+    """Bounds of R_inv − R_con at the optimal critic, both χ²/(2K) + O(1/K²).
 
     By symmetry of the K draws the gap is E[M log M], all K from the prior: E M = 1, Var M = χ²/K. With u = M − 1 ≥ −1,
     u + u²/2 − u³/6 ≤ M log M ≤ u + u²/2 − u³/6 + u⁴/3; and u ≤ M log M (Theorem 2).

@@ -1,4 +1,4 @@
-"""Random worlds with what the claims say "any" about: critics, distributions, coefficients."""
+"""Random worlds, with random critics, distributions and coefficients for claims about any of them."""
 
 from typing import NamedTuple
 
@@ -14,18 +14,18 @@ CHUNK = 500  # worlds in memory at a time
 
 
 class Case(NamedTuple):
-    """Worlds of one shape."""
+    """W worlds of one shape."""
 
     world: World  # scalar outcomes
     world_3d: World  # outcomes in three dimensions
     variational: Float[ndarray, "W S Z"]  # q(z|x,a)
     critics: Float[ndarray, "W C S Z"]
-    offset: Float[ndarray, "W S"]  # c(x,a), which the contrastive loss does not see
+    offset: Float[ndarray, "W S"]  # c(x,a), which cancels in the contrastive loss
     scale: Float[ndarray, "W S"]  # λ
 
 
 def sample_case(rng: np.random.Generator, num_worlds: int, shape: tuple[int, int, int]) -> Case:
-    """Critics: two random ones, mild or extreme; one near the best; one that prefers what it should avoid."""
+    """Random worlds. Their critics: two random ones, one near the optimum, and the negative optimum."""
     world = worlds.sample_worlds(rng, num_worlds, shape, dim=1)
     best = worlds.pointwise_information(world)
     noise = rng.standard_normal((3, *best.shape))
@@ -41,7 +41,7 @@ def sample_case(rng: np.random.Generator, num_worlds: int, shape: tuple[int, int
 
 
 def sample_cases(num_worlds: int, seed: int) -> list[Case]:
-    """The worlds, shared out among the shapes."""
+    """Random worlds of all shapes, about as many of each."""
     rng = np.random.default_rng(seed)
     shares = [len(part) for part in np.array_split(np.arange(num_worlds), len(SHAPES))]
     return [

@@ -1,4 +1,4 @@
-"""The paper's claims, each a margin that may not be negative; the errata of its printed forms beside them.
+"""The paper's claims, each as a margin that must not be negative, and errata of their printed forms.
 
 The paper numbers lemmas and theorems with one counter; here the appendix's lemmas are 1 to 5, in their order.
 """
@@ -29,7 +29,7 @@ class Claim(NamedTuple):
     title: str
     where: str
     margins: Callable[[Case], Margins]
-    printed: bool = False  # as printed, and expected to fail
+    printed: bool = False  # the printed form, which is expected to fail
 
 
 def equal(left: ndarray, right: ndarray | float) -> ndarray:
@@ -37,7 +37,7 @@ def equal(left: ndarray, right: ndarray | float) -> ndarray:
 
 
 def join(margins: Iterator[ndarray]) -> Margins:
-    """Margins of several settings side by side, world by world."""
+    """Margins of several settings, concatenated for each world."""
     return np.concatenate([margin.reshape(len(margin), -1) for margin in margins], axis=1)
 
 
@@ -83,7 +83,7 @@ def invariance_bound(case: Case) -> Margins:
 
 
 def info_nce(case: Case) -> Margins:
-    """Averaged over what is visited: the mutual information I[X,A;Z] bounds it."""
+    """The mean over visits, which the mutual information I[X,A;Z] bounds."""
     visits = case.world.visits
     information = np.sum(visits * worlds.leakage(case.world), axis=-1)[:, None]
     bonuses = (contrastive_bonus(case, negatives) for negatives in small_batches(case))
@@ -91,7 +91,7 @@ def info_nce(case: Case) -> Margins:
 
 
 def ceiling(case: Case) -> Margins:
-    """For every single draw, not only on average."""
+    """For every draw, not only on average."""
     return join(
         math.log(negatives.batch_size) - contrastive.losses(case.critics, negatives).max((-1, -2))
         for negatives in small_batches(case)
@@ -107,7 +107,7 @@ def optimal_critic(case: Case) -> Margins:
 
 
 def within(value: ndarray, bounds: tuple[ndarray, ndarray], size: int) -> ndarray:
-    """Times K, so that the margins of large batches do not drown in the tolerance."""
+    """Margins to both bounds, times K: those of large batches would otherwise be below the tolerance."""
     return size * np.minimum(value - bounds[0], bounds[1] - value)
 
 
@@ -140,7 +140,7 @@ def remaining(world: World) -> Float[ndarray, "W S"]:
 
 
 def paper_limit(world: World) -> Float[ndarray, "W S"]:
-    """What Theorem 1 allows ½ log(λπ) to be."""
+    """The largest ½ log(λπ) that Theorem 1 allows."""
     return remaining(world) + worlds.leakage(world)
 
 
@@ -198,7 +198,7 @@ CLAIMS = (
 
 
 class Row(NamedTuple):
-    """One claim on all worlds."""
+    """The result of a claim on all worlds."""
 
     claim: str
     where: str
@@ -215,7 +215,7 @@ class Row(NamedTuple):
 
 
 def tally(claim: Claim, cases: list[Case]) -> Row:
-    """A margin that is not a number counts as a violation."""
+    """The result of a claim. A margin of NaN counts as a violation."""
     margins = [claim.margins(case) for case in cases]
     violated = [~(margin.reshape(len(margin), -1) >= -TOLERANCE) for margin in margins]
     return Row(

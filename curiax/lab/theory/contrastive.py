@@ -1,4 +1,4 @@
-"""The contrastive loss with its expectation over K − 1 negatives summed exactly."""
+"""The contrastive loss, with its expectation over K − 1 negatives as an exact sum."""
 
 import math
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from scipy.special import gammaln
 
 
 class Negatives(NamedTuple):
-    """All draws of K − 1 negatives, one a row: how often each z occurs, and log the number of its orders."""
+    """All draws of K − 1 negatives, one per row: the count of each z, and the log of the number of orders."""
 
     counts: Int[ndarray, "N Z"]
     log_orders: Float[ndarray, " N"]
@@ -22,14 +22,14 @@ class Negatives(NamedTuple):
 
 
 def all_tuples(batch_size: int, num_latents: int) -> Negatives:
-    """Every ordered draw, Z^(K−1) of them."""
+    """All Z^(K−1) ordered draws."""
     draws = np.indices((num_latents,) * (batch_size - 1)).reshape(batch_size - 1, -1).T
     counts = np.sum(draws[..., None] == np.arange(num_latents), axis=1)
     return Negatives(counts, np.zeros(len(counts)))
 
 
 def all_counts(batch_size: int, num_latents: int) -> Negatives:
-    """Every unordered draw with its multinomial coefficient: the same sum for large K, about K^(Z−1)/(Z−1)! terms."""
+    """All unordered draws with their multinomial coefficients: about K^(Z−1)/(Z−1)! terms, for large K."""
     num = batch_size - 1
     first = np.indices((num + 1,) * (num_latents - 1)).reshape(num_latents - 1, -1).T
     first = first[first.sum(1) <= num]
@@ -38,13 +38,13 @@ def all_counts(batch_size: int, num_latents: int) -> Negatives:
 
 
 def probabilities(prior: Float[ndarray, "W Z"], negatives: Negatives) -> Float[ndarray, "W N"]:
-    """Of each draw. They sum to one; dividing by the sum removes what gammaln rounds off at large K."""
+    """The probability of each draw. Dividing by the sum, which is one, removes rounding errors of gammaln."""
     weights = np.exp(negatives.log_orders + np.log(prior) @ negatives.counts.T)
     return weights / weights.sum(-1, keepdims=True)
 
 
 def batch_sums(critic: Float[ndarray, "*C Z"], negatives: Negatives) -> tuple[ndarray, ndarray]:
-    """e^g and e^{g(z)} + Σ_i e^{g(z_i)} for every z and draw, both over the largest e^g."""
+    """e^g and e^{g(z)} + Σ_i e^{g(z_i)} for every z and draw, both divided by the largest e^g."""
     weight = np.exp(critic - critic.max(-1, keepdims=True))
     return weight, weight[..., :, None] + (weight @ negatives.counts.T)[..., None, :]
 
@@ -68,7 +68,7 @@ def critic_gradient(
     prior: Float[ndarray, "W Z"],
     negatives: Negatives,
 ) -> Float[ndarray, "W S Z"]:
-    """Of the contrastive bonus in g(x,a,·). The bonus is concave in g, so where this is zero no critic does better."""
+    """The gradient of the contrastive bonus in g(x,a,·). The bonus is concave in g, so a zero gradient is optimal."""
     weight, total = batch_sums(critic, negatives)
     share = np.einsum("wsz,wszn,wn->wszn", latent, 1 / total, probabilities(prior, negatives))
     own = weight * share.sum(-1)

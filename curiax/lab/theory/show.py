@@ -1,4 +1,4 @@
-"""What the claims came to: a table, a file, a picture."""
+"""The results of the claims: a table, a file and a figure."""
 
 import json
 from pathlib import Path
@@ -21,14 +21,14 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 
-SMALLEST = 0.01  # χ² that is shown: below it the gap of large batches is lost in rounding
-QUANTILES = (0.0, 0.4, 0.8, 1.0)  # of χ², the curves that are drawn
+SMALLEST = 0.01  # pairs with smaller χ² are not shown: their gap for large batches is rounding error
+QUANTILES = (0.0, 0.4, 0.8, 1.0)  # of χ²: one curve each
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#d55e00")  # Okabe and Ito's palette
 MARKERS = ("o", "s", "^", "D")
 
 
 class Gaps(NamedTuple):
-    """R_inv − R_con at the optimal critic, by pair (x, a) and batch size; pairs with χ² ≥ SMALLEST, in its order."""
+    """R_inv − R_con at the optimal critic, by pair (x, a) with χ² ≥ SMALLEST, sorted by χ², and batch size."""
 
     batch_sizes: list[int]
     chi_square: Float[ndarray, " N"]
@@ -36,7 +36,7 @@ class Gaps(NamedTuple):
 
     @property
     def relative(self) -> Float[ndarray, "N K"]:
-        """2K · gap / χ², which goes to one."""
+        """2K · gap / χ², which converges to one."""
         return 2 * np.array(self.batch_sizes) * self.gap / self.chi_square[:, None]
 
 
@@ -49,6 +49,7 @@ def measure_gaps(case: Case) -> Gaps:
 
 
 def verdict(row: Row) -> str:
+    """Whether a claim holds, in words."""
     if row.printed:
         return f"printed form fails in {row.worlds_violated:,} of {row.worlds:,} worlds"
     return "holds" if row.holds else f"BROKEN in {row.worlds_violated:,} of {row.worlds:,} worlds"
@@ -99,9 +100,9 @@ def draw_curves(absolute: Axes, relative: Axes, gaps: Gaps) -> None:
 
 
 def draw(path: Path, gaps: Gaps) -> None:
-    """Left the gap against K, with the law as lines; right their ratio, with the range of all pairs (x, a)."""
+    """Draws the gap against K with χ²/(2K) as lines, and the ratio of both with its range over all pairs (x, a)."""
     if not len(gaps.gap):
-        raise UserError(f"--figure: no world leaks enough to draw (χ² ≥ {SMALLEST}); take more --worlds")
+        raise UserError(f"--figure: no world has χ² ≥ {SMALLEST}; take more --worlds")
     figure, (absolute, relative) = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
     low, high = gaps.relative.min(0), gaps.relative.max(0)
     relative.fill_between(gaps.batch_sizes, low, high, color="#dddddd", label=f"range of {len(gaps.gap)} pairs (x, a)")

@@ -1,4 +1,4 @@
-"""Random finite worlds, and the quantities of the paper's proofs as exact sums over them.
+"""Random finite worlds, and the quantities of the paper's proofs as exact sums.
 
 Axes: W worlds, S pairs (x, a), Y outcomes, Z hindsight symbols, d dimensions of an outcome. Logarithms are natural.
 """
@@ -10,11 +10,11 @@ from jaxtyping import Float
 from numpy import ndarray
 from scipy.special import entr, logsumexp, rel_entr
 
-FLOOR = 1e-6  # added before normalising: every probability is positive, every logarithm finite
+FLOOR = 1e-6  # added before normalising, so that every probability is positive and every logarithm finite
 
 
 class World(NamedTuple):
-    """W finite worlds side by side, each with a generator and a reconstructor."""
+    """W finite worlds, each with a generator and a reconstructor."""
 
     visits: Float[ndarray, "W S"]  # ρ_π(x) π(a|x)
     dynamics: Float[ndarray, "W S Y"]  # τ(y|x,a)
@@ -28,14 +28,14 @@ def log_uniform(rng: np.random.Generator, low: float, high: float, size: tuple[i
 
 
 def random_simplex(rng: np.random.Generator, num_worlds: int, shape: tuple[int, ...]) -> ndarray:
-    """Dirichlet distributions over the last axis, from nearly deterministic worlds to nearly uniform ones."""
+    """Samples of Dirichlet distributions over the last axis, from nearly deterministic to nearly uniform."""
     concentration = log_uniform(rng, 0.1, 10.0, (num_worlds,) + (1,) * len(shape))
     weights = rng.standard_gamma(concentration, (num_worlds, *shape)) + FLOOR
     return weights / weights.sum(-1, keepdims=True)
 
 
 def sample_worlds(rng: np.random.Generator, num_worlds: int, shape: tuple[int, int, int], dim: int) -> World:
-    """Reconstructors are posterior means with errors from slight to gross: good ones come close to the bounds."""
+    """Random worlds. Reconstructors are posterior means plus errors; with small errors the bounds are nearly tight."""
     contexts, outcomes, latents = shape
     spread = log_uniform(rng, 0.1, 3.0, (num_worlds, 1, 1))
     world = World(
@@ -51,9 +51,10 @@ def sample_worlds(rng: np.random.Generator, num_worlds: int, shape: tuple[int, i
 
 
 def reparameterise(world: World) -> World:
-    """The same dynamics with exogenous noise, generator and reconstructor at their optimum θ*, η* (Theorem 1).
+    """The same dynamics, with generator and reconstructor at their optimum θ*, η* (Theorem 1).
 
-    z says between which steps of the worlds' distribution functions a uniform number falls; y = f(x,a,z) inverts them.
+    z is the interval between steps of the distribution functions that a uniform number falls into; y = f(x,a,z)
+    inverts them.
     """
     num_worlds, _, num_outcomes = world.dynamics.shape
     steps = np.cumsum(world.dynamics, axis=-1)[..., :-1]
@@ -74,7 +75,7 @@ def latent_given_context(world: World) -> Float[ndarray, "W S Z"]:
 
 
 def latent_prior(world: World) -> Float[ndarray, "W Z"]:
-    """p_θ(z), the marginal over all that is visited."""
+    """p_θ(z), the marginal over visits."""
     return np.einsum("ws,wsz->wz", world.visits, latent_given_context(world))
 
 
@@ -128,7 +129,7 @@ def model_divergence(
 ) -> Float[ndarray, "W S"]:
     """D_KL(τ ‖ τ_{θ,η}), τ_{θ,η}(y|x,a) = E_{Z ~ latent} p_η(y|x,a,Z), p_η Gaussian with 2σ² = λ in d dimensions.
 
-    p_η is a density, taken at the points that Y can be; the theorem's proof never asks it to sum to one.
+    p_η is a density, evaluated at the possible points of Y; the proof does not need it to sum to one.
     """
     dim = world.outcomes.shape[-1]
     scale = scale[:, :, None, None]

@@ -43,7 +43,7 @@ function powers(low, high) {
   return Array.from({ length: Math.max(last - first + 1, 0) }, (_, index) => 10 ** (first + index));
 }
 
-// The range of all means and seeds, or the one that is given.
+// The given range, or that of all means and seeds.
 function domain(series, options) {
   const all = series.flatMap((one) => present([...one.mean, ...one.seeds.flatMap((seed) => seed.values)]));
   const usable = options.log ? all.filter((value) => value > 0) : all;

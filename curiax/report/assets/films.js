@@ -1,4 +1,4 @@
-// A typical episode of each agent, all methods of a setting in step.
+// A typical episode of each agent; all methods of a setting are played in step.
 
 const RATE = 20; // steps a second at speed 1
 const NOWHERE = 65535;
@@ -59,7 +59,7 @@ function drawView(context, layout, film, step, size) {
   context.setLineDash([]);
 }
 
-// Bars of intrinsic reward up to now; under them a line where there was noise.
+// Bars of intrinsic reward so far; under them a line at the steps with noise.
 function drawTrace(canvas, film, step, colour, top) {
   const context = canvas.getContext("2d"), base = canvas.height - 12;
   const width = canvas.width / film.length;

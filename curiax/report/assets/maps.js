@@ -1,4 +1,4 @@
-// The maze from above, coloured by where an agent was or what it wanted, in slices of training.
+// The map from above, coloured by where an agent was or what it wanted, in slices of training.
 
 const PIXELS = 10; // of a cell
 
@@ -12,7 +12,7 @@ function mixColours(from, to, share) {
   return `rgb(${a.map((value, channel) => Math.round(value + (b[channel] - value) * share)).join(" ")})`;
 }
 
-// 256 colours: blank, then from the floor over a middle tone to the strongest.
+// 256 colours: blank, then from the floor's colour over a middle tone to the strongest.
 function ramp(kind) {
   const [floor, middle, strong] = [theme("--floor"), theme(`--${kind}-mid`), theme(`--${kind}`)];
   const colour = (share) => share < 0.5 ? mixColours(floor, middle, 2 * share) : mixColours(middle, strong, 2 * share - 1);
@@ -38,7 +38,7 @@ function drawMap(canvas, layout, levels, colours) {
   context.globalAlpha = 1;
 }
 
-// What the picture shows, in words: for everybody, and for those who cannot see it.
+// A description of the map, shown below it and for screen readers.
 function mapWords(data, kind, levels, dwell) {
   const top = levels.reduce((best, level, index) => level > levels[best] ? index : best, 0);
   if (!levels[top]) return "no run has got this far";
@@ -47,7 +47,7 @@ function mapWords(data, kind, levels, dwell) {
   const strongest = kind === "was"
     ? `at most ${share < 10 ? share.toFixed(1) : Math.round(share)} % of its time in one cell, in ${where}`
     : `at most ${(data.topReward * (levels[top] - 1) / 254).toFixed(1)} per visit, in ${where}`;
-  return `${strongest}; noise in view ${dwell === null ? "–" : Math.round(100 * dwell) + " %"}`;
+  return `${strongest}; ${data.noise.toLowerCase()} ${dwell === null ? "–" : Math.round(100 * dwell) + " %"}`;
 }
 
 function mapsSection(data, section) {

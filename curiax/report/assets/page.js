@@ -1,12 +1,12 @@
 // Unpacks the data and fills the sections.
 
 const CHARTS = [
-  { metric: "noise_dwell", title: "Noise in view", about: "share of its time", range: [0, 1] },
+  { metric: "noise_dwell", about: "share of its time", range: [0, 1] },
   { metric: "error_on_noise", title: "Error on noise", about: "what is left to predict there", log: true },
   { metric: "error_elsewhere", title: "Error elsewhere", about: "the same, without noise in view", log: true },
   { metric: "prediction_error", title: "Prediction error", about: "without hindsight", log: true },
   { metric: "reconstruction_error", title: "Reconstruction error", about: "with hindsight", log: true },
-  { metric: "contrastive_value", title: "Contrastive value", about: "what the hindsight vector tells of the past, estimate in nats" },
+  { metric: "contrastive_value", title: "Contrastive value", about: "information of the hindsight vector about the past, estimate in nats" },
   { metric: "hindsight_only_error", title: "Hindsight-only error", about: "from the hindsight vector alone", log: true },
   { metric: "target_variance", title: "Variance of the targets", about: "the error of knowing nothing", log: true },
   { metric: "entropy", title: "Policy entropy", about: "nats; of a uniform choice, the logarithm of the number of actions" },
@@ -57,13 +57,13 @@ function addChart(data, host, metric, setting, title, about, options) {
   chart(card, data.steps, data.end, series, { ...options, unit: data.unit, title: `${title}, ${setting}`, describe: describe(title, setting, series) });
 }
 
-// A row of panels for each score; a title over it, where there are several.
+// A row of panels for each score, with a title if there are several.
 function figureSection(data, host) {
-  for (const { metric, title } of data.scores) {
+  for (const { metric, title, range } of data.scores) {
     if (data.scores.length > 1) element("h3", {}, host, title[0].toUpperCase() + title.slice(1));
     const panels = element("div", { class: "panels" }, host);
     for (const setting of data.settings)
-      addChart(data, panels, metric, setting.id, setting.id, setting.about, { range: data.range, height: 230 });
+      addChart(data, panels, metric, setting.id, setting.id, setting.about, { range, height: 230 });
   }
 }
 
@@ -71,7 +71,7 @@ function curvesSection(data, section) {
   const host = section.querySelector("[data-curves]");
   choose(section.querySelector("[data-choose]"), "curve-setting", data.settings, data.focus, (setting) => {
     host.replaceChildren();
-    for (const { metric, title, about, ...options } of CHARTS) addChart(data, host, metric, setting, title, about, options);
+    for (const { metric, title = data.noise, about, ...options } of CHARTS) addChart(data, host, metric, setting, title, about, options);
   });
 }
 

@@ -1,4 +1,4 @@
-"""A study as it goes: a table of its runs on a terminal, plain lines elsewhere."""
+"""Progress of a study: a live table of its runs on a terminal, plain lines elsewhere."""
 
 import math
 import time
@@ -12,8 +12,8 @@ from rich.text import Text
 from curiax.studies.runner.launch import State
 from curiax.studies.runner.progress import Progress, duration, seconds_left
 
-PLAIN_INTERVAL = 60.0  # seconds between lines on a run where there is no terminal to draw on
-URGENCY = ("failed", "lost", "running", "stopped", "held", "waiting", "done")  # which rows to keep where not all fit
+PLAIN_INTERVAL = 60.0  # seconds between lines about a run, without a terminal
+URGENCY = ("failed", "lost", "running", "stopped", "held", "waiting", "done")  # rows in this order if not all fit
 STYLES = {
     "failed": "red",
     "lost": "yellow",
@@ -26,7 +26,7 @@ STYLES = {
 
 
 class Line(NamedTuple):
-    """A run as the table shows it."""
+    """A row of the table."""
 
     name: str
     state: State
@@ -68,12 +68,12 @@ class Display:
 
 
 def picture(lines: list[Line], left: float, stopping: bool, height: int) -> Group:
-    """The table, the reasons of what failed, and the whole in a line. Where not all rows fit, the urgent ones stay."""
+    """The table, the reasons of failures, and a summary. If not all rows fit, the most urgent are shown."""
     troubled = [line for line in lines if line.state.reason]
     notes = [
         Text(f"{line.name}: {line.state.reason}", style=STYLES[line.state.kind], no_wrap=True) for line in troubled
     ]
-    room = max(height - 4 - len(notes), 3)  # header, summary and the cursor's line
+    room = max(height - 4 - len(notes), 3)  # without header, summary and the cursor's line
     kept = lines
     if len(lines) > room:
         urgent = sorted(lines, key=lambda line: URGENCY.index(line.state.kind))[: room - 1]
@@ -92,7 +92,7 @@ def picture(lines: list[Line], left: float, stopping: bool, height: int) -> Grou
 
 
 def cells(line: Line) -> dict[str, str]:
-    """What is known of a run, as text."""
+    """The cells of a row by title; "" if not known."""
     run, running = line.progress, line.state.kind == "running"
     begun = run.env_steps > 0
     return {

@@ -1,11 +1,10 @@
-"""Runs at several places at a time. A failed one is noted and does not stop the others.
+"""Trains several runs at a time. A run that fails does not stop the others.
 
-`launch` is the same wherever the runs are: a `Place` begins them, looks at them and stops them. Here is this machine, a
-process on each core; `launch_ray` has the machines of a cluster.
+A `Place` starts runs, looks at them and stops them. `Cores` is this machine, with a process per core; `launch_ray` has
+the machines of a cluster.
 """
 
 import contextlib
-import fcntl
 import os
 import signal
 import subprocess
@@ -16,50 +15,50 @@ from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
-from curiax.training.run.files import write_atomically
+from curiax.training.run.files import is_locked, write_atomically
 from curiax.training.signals import Stop
 
 POLL_INTERVAL = 0.5  # seconds
-MAX_LOSSES = 10  # of one run; after that it is not the machines' fault
+MAX_LOSSES = 10  # of one run; after that it has failed
 
 
 class Task(NamedTuple):
-    """A run to be trained, by a process of its own."""
+    """A run to train in a process of its own."""
 
     name: str
     directory: Path
-    words: list[str]  # after `curiax`
+    words: list[str]  # arguments of `curiax`
 
     @property
     def log(self) -> Path:
-        """What the process says; beside the run's directory, for there it would look like someone else's file."""
+        """The output of the process. It is beside the run's directory, which holds files of the run only."""
         return self.directory.with_name(f"{self.directory.name}.log")
 
 
 class State(NamedTuple):
-    """Held: by a process that is not ours. Lost: with its machine, and to be begun again from its checkpoint."""
+    """Held: locked by another process. Lost: with its machine; it will be resumed from its checkpoint."""
 
     kind: Literal["waiting", "held", "running", "lost", "stopped", "done", "failed"]
     reason: str = ""
-    machine: str = ""  # where it runs, unless that is here
+    machine: str = ""  # where it runs; "" for this machine
 
 
 @runtime_checkable
 class Place(Protocol):
-    """Where runs are. What `begin` gives stands for a run in the other three."""
+    """Where runs are trained. The other methods take what `begin` returns."""
 
-    where: str  # in words
-    num_jobs: int  # to have under way at a time; some may wait in a queue of the place's own
-    room: int  # of these, as many as run at a time
+    where: str  # description
+    num_jobs: int  # runs that are begun at a time; some may wait in a queue of the place
+    room: int  # runs that train at a time
 
     def begin(self, task: Task) -> Any: ...
 
     def look(self, run: Any, asked: bool) -> State:
-        """How it is; waiting or running, or how it ended, which is said once. Was it asked to stop?"""
+        """The state of a run; the final one is returned once. `asked`: it was asked to stop."""
         ...
 
     def ask(self, run: Any) -> None:
-        """To save and stop."""
+        """Asks a run to save and stop."""
         ...
 
     def kill(self, run: Any) -> None: ...
@@ -67,7 +66,7 @@ class Place(Protocol):
 
 class Child(NamedTuple):
     task: Task
-    core: int | None  # it is pinned to
+    core: int | None  # that it is pinned to
     process: subprocess.Popen
     log_start: int  # size of the log when the process began
 
@@ -79,19 +78,19 @@ def available_cores() -> list[int]:
 
 
 def launch(tasks: Sequence[Task], place: Place | Sequence[int], stop: Stop) -> Generator[dict[str, State]]:
-    """Works through the tasks, as many at a time as the place takes, and yields the state of each twice a second.
+    """Runs the tasks, as many at a time as the place takes, and yields the state of each twice a second.
 
-    After a signal nothing new is started, and the runs are asked to save and stop. The place may be a list of cores.
+    After a signal no task is started, and the runs are asked to save and stop. The place may be a list of cores.
     """
     place = Cores(place) if isinstance(place, Sequence) else place
     states = {task.name: State("waiting") for task in tasks}
-    runs: dict[str, Any] = {}  # under way
+    runs: dict[str, Any] = {}  # begun and not ended
     losses: Counter[str] = Counter()
     asked = False
 
     def look(task: Task) -> None:
         state = place.look(runs[task.name], asked)
-        if state.kind == "lost" and asked:  # it was to end, and however it did, it goes on from its checkpoint
+        if state.kind == "lost" and asked:  # it should end anyway, and has its checkpoint
             state = State("stopped")
         if state.kind == "lost":
             losses[task.name] += 1
@@ -99,7 +98,7 @@ def launch(tasks: Sequence[Task], place: Place | Sequence[int], stop: Stop) -> G
                 state = failed(task, f"lost {losses[task.name]} times, the last time: {state.reason}")
         if state.kind not in ("waiting", "running"):
             del runs[task.name]
-        if state.kind != "waiting":  # in a queue, a lost run is still shown as lost
+        if state.kind != "waiting":  # a lost run that waits in a queue is still shown as lost
             states[task.name] = state
 
     try:
@@ -111,8 +110,8 @@ def launch(tasks: Sequence[Task], place: Place | Sequence[int], stop: Stop) -> G
             for task in [task for task in tasks if task.name in runs]:
                 look(task)
             for task in [] if stop.signal else idle(tasks, states, runs):
-                if held(task.directory):
-                    if states[task.name].kind != "lost":  # its process may be a moment behind its machine
+                if is_locked(task.directory):
+                    if states[task.name].kind != "lost":  # its process may end a little later than its machine
                         states[task.name] = State("held")
                 elif len(runs) < place.num_jobs:
                     runs[task.name] = place.begin(task)
@@ -129,13 +128,13 @@ def launch(tasks: Sequence[Task], place: Place | Sequence[int], stop: Stop) -> G
 
 
 def idle(tasks: Sequence[Task], states: Mapping[str, State], runs: Mapping[str, Any]) -> list[Task]:
-    """What is still to be begun."""
+    """The tasks that are still to be begun."""
     unfinished = [task for task in tasks if states[task.name].kind in ("waiting", "held", "lost")]
     return [task for task in unfinished if task.name not in runs]
 
 
 class Cores:
-    """Of this machine: a process on each. One that is named twice is shared by two."""
+    """Cores of this machine, with a process on each. A core that is listed twice has two."""
 
     def __init__(self, cores: Sequence[int]):
         self.num_jobs = self.room = len(cores)
@@ -174,13 +173,13 @@ class Cores:
 
 
 def one_thread(environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment, with one thread for arithmetic: a run that has one core is slower with more."""
+    """The environment variables, with one thread for XLA: more threads would slow down a run on one core."""
     flags = environment.get("XLA_FLAGS", "") + " --xla_cpu_multi_thread_eigen=false"
     return {**environment, "XLA_FLAGS": flags.strip()}
 
 
 def begin(task: Task, core: int | None, environment: Mapping[str, str]) -> Child | State:
-    """Starts the process, pinned to a core or not; a directory that cannot be written is the task's failure."""
+    """Starts the process, pinned to `core` if it is given. The task has failed if its directory cannot be written."""
     command = [sys.executable, "-m", "curiax.studies.runner.worker", str(core), str(os.getpid()), *task.words]
     try:
         task.log.parent.mkdir(parents=True, exist_ok=True)
@@ -192,7 +191,7 @@ def begin(task: Task, core: int | None, environment: Mapping[str, str]) -> Child
                 stdout=log,
                 stderr=log,
                 env={**environment, "PYTHONUNBUFFERED": "1"},
-                start_new_session=True,  # a Ctrl-C is the study's to pass on
+                start_new_session=True,  # Ctrl-C reaches the study only, which asks its runs to stop
             )
             return Child(task, core, process, log.tell())
     except OSError as error:
@@ -200,7 +199,7 @@ def begin(task: Task, core: int | None, environment: Mapping[str, str]) -> Child
 
 
 def ended(child: Child, asked: bool) -> State:
-    """What became of a process that has ended."""
+    """The state of a run whose process has ended."""
     code = child.process.returncode
     if code == 0:
         return State("done")
@@ -213,7 +212,7 @@ def ended(child: Child, asked: bool) -> State:
 
 
 def reason(code: int, said: str) -> str:
-    """One line on a process that ended badly."""
+    """One line on why a process failed."""
     number = -code if code < 0 else code - 128
     if number in set(signal.Signals):
         return f"ended by {signal.Signals(number).name}"
@@ -223,20 +222,8 @@ def reason(code: int, said: str) -> str:
 
 
 def failed(task: Task, why: str) -> State:
-    """Leaves the reason in the run's directory, for the report."""
+    """Writes the reason into the run's directory, for the report."""
     with contextlib.suppress(OSError):
         task.directory.mkdir(parents=True, exist_ok=True)
         write_atomically(task.directory / "FAILED", why + "\n")
     return State("failed", why)
-
-
-def held(directory: Path) -> bool:
-    """Is another process training there, such as one whose study was killed a moment ago and that is still saving?"""
-    try:
-        with (directory / "lock").open("r+") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:  # no lock: nobody was ever there
-        return False
-    return False

@@ -1,8 +1,8 @@
-"""The runs of a study on a Ray cluster: every run is a task of Ray's, with its resources.
+"""The runs of a study on a Ray cluster: every run is a Ray task with its resources.
 
-On its machine a task starts the process that the local launcher would, and says when it begins and how it ended. A run
-that is lost with its machine is begun again elsewhere and goes on from its checkpoint. All machines must see the
-study's directory under the same path.
+On its machine a task starts the same process as the local launcher, and yields its first and its final state. A run
+that is lost with its machine is resumed from its checkpoint on another one. All machines must see the study's
+directory under the same path.
 """
 
 import contextlib
@@ -21,22 +21,22 @@ from curiax.errors import UserError, first_line
 from curiax.studies.runner.launch import Child, State, Task, begin, ended, failed, one_thread, reason
 from curiax.studies.runner.options import Launcher
 
-CONNECT_SECONDS = 60.0  # for a cluster to answer
+CONNECT_SECONDS = 60.0  # timeout
 WAIT_INTERVAL = 0.2  # seconds
-PASSED_ON = ("JAX_", "XLA_", "CURIAX_", "XDG_CACHE_HOME")  # what of the environment goes to the machines
-# Ray's own settings, read when it is imported; the user's own values stand.
+PASSED_ON = ("JAX_", "XLA_", "CURIAX_", "XDG_CACHE_HOME")  # environment variables that the machines get
+# Settings of Ray, which it reads when it is imported. Values that the user has set are kept.
 QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_DEDUP_LOGS_SKIP_REGEX": "."}
-LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}  # otherwise Ray trades 127.0.0.1 for an address of the network
-LOST = (-signal.SIGKILL, -signal.SIGTERM, 128 + signal.SIGTERM)  # how a process ends that its machine takes with it
+LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}  # otherwise Ray replaces 127.0.0.1 by an address of the network
+LOST = (-signal.SIGKILL, -signal.SIGTERM, 128 + signal.SIGTERM)  # exit codes of a process that ends with its machine
 
 
 @contextlib.contextmanager
 def cluster(launcher: Launcher, num_jobs: int) -> Iterator["Cluster"]:
-    """The one that --address or RAY_ADDRESS name, or else one of this machine alone, which ends with the study."""
+    """The cluster of --address or RAY_ADDRESS; else a new one on this machine, which ends with the study."""
     address = launcher.address or os.environ.get("RAY_ADDRESS") or "local"
     handler = signal.getsignal(signal.SIGTERM)
     ray = connect(address)
-    signal.signal(signal.SIGTERM, handler)  # Ray puts its own in its place
+    signal.signal(signal.SIGTERM, handler)  # Ray has replaced it
     try:
         yield Cluster(ray, launcher, num_jobs)
     finally:
@@ -44,7 +44,7 @@ def cluster(launcher: Launcher, num_jobs: int) -> Iterator["Cluster"]:
 
 
 def connect(address: str) -> Any:
-    """Ray, connected; or a line that says what is missing, within a minute or so."""
+    """The module `ray`, connected. Raises a `UserError` after about a minute if the cluster does not answer."""
     host = address.rpartition(":")[0]
     here = address == "local" or host in ("127.0.0.1", "localhost")
     for name, value in (QUIET | (LOOPBACK if here else {})).items():
@@ -58,17 +58,17 @@ def connect(address: str) -> Any:
     options: dict[str, Any] = {"include_dashboard": False} if address == "local" else {}
     try:
         ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, **options)
-    except Exception as error:  # Ray has many words for a cluster that cannot be joined
+    except Exception as error:  # Ray raises many types
         raise UserError(f"--address {address}: cannot be joined ({first_line(error)})") from None
     return ray
 
 
 def reach(address: str) -> None:
-    """Asks in a process that can be given up: within Ray itself an attempt to connect goes on for many minutes."""
+    """Checks the cluster in a process with a timeout: Ray itself tries to connect for many minutes."""
     host, _, port = address.rpartition(":")
     command = [sys.executable, "-m", "ray.scripts.scripts", "health-check", "--address", address]
     try:
-        if port.isdigit():  # a closed door is seen at once
+        if port.isdigit():  # a closed port is found at once
             socket.create_connection((host, int(port)), timeout=CONNECT_SECONDS / 4).close()
         subprocess.run(command, capture_output=True, check=True, timeout=CONNECT_SECONDS)
     except subprocess.TimeoutExpired:
@@ -82,7 +82,7 @@ def reach(address: str) -> None:
 
 
 class Cluster:
-    """A `Place`. A run is the generator that its task is to Ray, and what it said last."""
+    """A `Place` whose runs are generators of Ray, each with its latest state."""
 
     def __init__(self, ray: Any, launcher: Launcher, num_jobs: int):
         self._ray = ray
@@ -91,7 +91,7 @@ class Cluster:
         if launcher.cpus == 1:
             self._environment = one_thread(self._environment)
         fitting = [fits(node["Resources"], launcher) for node in ray.nodes() if node["Alive"]]
-        self.num_jobs = num_jobs  # more than there is room for: Ray has a queue, and the cluster may grow
+        self.num_jobs = num_jobs  # may be more than fit: Ray has a queue, and the cluster may grow
         self.room = max(min(sum(fitting), self.num_jobs), 1)
         machines = sum(map(bool, fitting))
         self.where = f"on {machines} {'machine' if machines == 1 else 'machines'} of a Ray cluster"
@@ -99,10 +99,10 @@ class Cluster:
             self.where += f" (now none has {launcher.cpus} CPUs and {launcher.gpus:g} GPUs: the runs wait for one)"
 
     def begin(self, task: Task) -> "Run":
-        with contextlib.suppress(OSError):  # what is wrong will be said on the machine
+        with contextlib.suppress(OSError):  # the task reports the error
             task.log.parent.mkdir(parents=True, exist_ok=True)
             task.log.touch()
-        remote = self._ray.remote(train).options(max_retries=0, **self._asks)  # retried here, where it is shown
+        remote = self._ray.remote(train).options(max_retries=0, **self._asks)  # `launch` retries, and shows it
         return Run(task, remote.remote(task, self._environment))
 
     def look(self, run: "Run", asked: bool) -> State:
@@ -125,7 +125,7 @@ class Cluster:
         self._ray.cancel(run.said)
 
     def kill(self, run: "Run") -> None:
-        self._ray.cancel(run.said, force=True)  # the process on the machine sees that its parent is gone
+        self._ray.cancel(run.said, force=True)  # the process stops once its parent has ended
 
 
 class Run:
@@ -135,18 +135,18 @@ class Run:
 
 
 def fits(offered: Mapping[str, float], launcher: Launcher) -> int:
-    """How many runs a machine has room for."""
+    """The number of runs that fit on a machine."""
     asked = {"CPU": launcher.cpus, "GPU": launcher.gpus}
     return int(min(offered.get(name, 0.0) / amount for name, amount in asked.items() if amount))
 
 
 def train(task: Task, environment: Mapping[str, str]) -> Generator[State]:
-    """On a machine of the cluster: the process, from begin to end. To ask a task to stop, Ray interrupts it."""
+    """Runs the process on a machine of the cluster. Ray interrupts a task to ask it to stop."""
     machine = socket.gethostname()
     if not task.log.exists():
         yield State("failed", f"{machine} does not see {task.log}: a study's machines must share its directory")
         return
-    package = str(Path(__file__).parents[3])  # whatever curiax this is, installed or not
+    package = str(Path(__file__).parents[3])  # this curiax, installed or not
     paths = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))
     begun = begin(task, None, {**os.environ, **environment, "PYTHONPATH": paths})
     if isinstance(begun, State):
@@ -155,14 +155,14 @@ def train(task: Task, environment: Mapping[str, str]) -> Generator[State]:
     try:
         yield State("running", machine=machine)
         asked = wait(begun)
-    finally:  # interrupted before it could be waited for
+    finally:  # interrupted before `wait`
         if begun.process.poll() is None:
             begun.process.terminate()
     yield outcome(begun, asked)
 
 
 def wait(child: Child) -> bool:
-    """Until it has ended. Was it asked to?"""
+    """Waits until the process has ended. Returns True if it was asked to stop."""
     asked = False
     while child.process.poll() is None:
         try:
@@ -174,7 +174,7 @@ def wait(child: Child) -> bool:
 
 
 def outcome(child: Child, asked: bool) -> State:
-    """A process that nobody here asked to end went with its machine, or is about to."""
+    """The final state. A process that was terminated without being asked to stop is lost with its machine."""
     if not asked and child.process.returncode in LOST:
         return State("lost", reason(child.process.returncode, ""))
     return ended(child, asked)

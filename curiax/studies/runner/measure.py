@@ -1,4 +1,4 @@
-"""What the runs of a study cost on this machine, from short runs of their own."""
+"""Measures the speed of a study's methods on this machine with short runs."""
 
 import contextlib
 import dataclasses
@@ -8,17 +8,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from curiax.config import LAPTOP, Config, get
-from curiax.envs.atari import FRAME_SKIP
+from curiax.envs import profile_of
 from curiax.studies.base import replaced, train_words
 from curiax.studies.runner.launch import Task, launch
 from curiax.studies.runner.progress import Speed, amount, glance, speed
 from curiax.training.signals import Stop
 
-MEASURED_ROWS = 3  # of metrics; the first includes compilation
-MEASURED_SECONDS = 180.0  # at most; to compile the paper's networks takes a minute
-LARGE_UPDATE = 1024  # environment steps; of an update that has more, so many steps are measured:
+MEASURED_ROWS = 3  # of metrics; the first one includes compilation
+MEASURED_SECONDS = 180.0  # at most; the paper's networks take a minute to compile
+LARGE_UPDATE = 1024  # environment steps; larger updates are measured with unrolls of about MEASURED_STEPS instead
 MEASURED_STEPS = 256
-# What changes what is learned, but hardly what a step costs.
+# Fields that hardly change the cost of a step.
 FREE = ("env", "seed", "reward", "env_steps", "world.temperature", "atari.sticky", "atari.noise")
 
 
@@ -27,12 +27,12 @@ def training(name: str, directory: Path, config: Config) -> Task:
 
 
 def kind_of(config: Config) -> Config:
-    """Alike for runs that cost the same."""
+    """A config that is equal for runs with the same cost per step."""
     return replaced(config, {name: get(LAPTOP, name) for name in FREE})
 
 
 def measure(configs: Mapping[str, Config], cores: Sequence[int], stop: Stop) -> dict[str, Speed]:
-    """Short runs, for some minutes at most; what has no speed then has none."""
+    """The speed of each method, from short runs of a few minutes at most. A method that was too slow is left out."""
     end = time.monotonic() + MEASURED_SECONDS
     with tempfile.TemporaryDirectory() as directory:
         tasks = [measurement(method, Path(directory) / method, config) for method, config in configs.items()]
@@ -45,9 +45,9 @@ def measure(configs: Mapping[str, Config], cores: Sequence[int], stop: Stop) -> 
 
 
 def measurement(name: str, directory: Path, config: Config) -> Task:
-    """A run of a few rows; what it compiles the study's own runs find in the cache, unless their updates are large.
+    """A run of a few rows. The study's runs find its programs in the compilation cache, unless their updates are large.
 
-    In step: a batch collected before the clock starts would not count, and on one core nothing else is gained.
+    Synchronous: a batch that is collected before the clock starts would not be measured.
     """
     short = shortened(config)
     num_rows = MEASURED_ROWS if short == config else 2
@@ -57,7 +57,7 @@ def measurement(name: str, directory: Path, config: Config) -> Task:
 
 
 def shortened(config: Config) -> Config:
-    """With shorter unrolls, where an update is large. The batch stays, and with it what a step costs."""
+    """The config with shorter unrolls if its updates are large. The batch size, and so the cost of a step, stays."""
     if config.steps_per_update <= LARGE_UPDATE:
         return config
     unroll = max(MEASURED_STEPS // config.batch_size, config.world.horizon, 2)
@@ -65,13 +65,14 @@ def shortened(config: Config) -> Config:
 
 
 def how(config: Config) -> str:
-    """What is not as in the runs themselves."""
+    """How the measurement differs from the runs of the study; "" if it does not."""
     short = shortened(config)
     return f", in updates of {short.unroll} time steps instead of {config.unroll}" if short != config else ""
 
 
 def size(config: Config, steps: int) -> str:
-    """Environment steps are agent steps; on Atari each is several frames."""
-    if config.env.startswith("atari/"):
-        return f"{amount(steps)} agent steps ({amount(FRAME_SKIP * steps)} frames)"
+    """`2.0 M environment steps`; of a game that shows several frames a step, also the frames."""
+    frames = profile_of(config.env).frames
+    if frames > 1:
+        return f"{amount(steps)} agent steps ({amount(frames * steps)} frames)"
     return f"{amount(steps)} environment steps"

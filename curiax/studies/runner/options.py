@@ -11,13 +11,13 @@ class Launcher:
     """Where the runs of a study are trained."""
 
     launcher: Literal["local", "ray"] = "local"
-    """processes of this machine, one per core, or tasks of a Ray cluster (needs the extra `ray`)"""
+    """processes on this machine, one per core, or tasks of a Ray cluster (needs the extra `ray`)"""
     address: str | None = None
-    """of the Ray cluster, HOST:PORT or auto (default: RAY_ADDRESS, or else a cluster of this machine alone)"""
+    """address of the Ray cluster, HOST:PORT or auto (default: RAY_ADDRESS, else a new cluster on this machine)"""
     cpus: int = 1
-    """that Ray gives to each run"""
+    """CPUs of Ray for each run"""
     gpus: float = 0.0
-    """that Ray gives to each run"""
+    """GPUs of Ray for each run"""
 
 
 def check_launcher(options: Launcher) -> Launcher:

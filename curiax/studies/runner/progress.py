@@ -1,4 +1,4 @@
-"""How far the runs of a study are and how long the rest will take, from their metrics alone."""
+"""The progress of a study's runs and the time that is left, read from their metrics."""
 
 import heapq
 import json
@@ -11,26 +11,27 @@ from curiax.config import Config
 from curiax.config.dotted import differences
 from curiax.envs import scores_of
 from curiax.errors import UserError
-from curiax.training.run.directory import nanmean, read_config
+from curiax.training.run.directory import read_config
+from curiax.training.statistics import nanmean
 from curiax.types import Score
 
-LAST_ROWS = 8  # of metrics, averaged for the eye
+LAST_ROWS = 8  # of metrics, averaged
 TAIL_BYTES = 16_384
 
 Row = dict[str, float]
 
 
 class Speed(NamedTuple):
-    """Of a method on this machine, one core each."""
+    """The speed of a method with one core per run."""
 
     steps_per_second: float
-    start: float  # seconds until the first row beyond those for its steps: compilation
+    start: float  # seconds before the first step: compilation
 
 
 class Progress(NamedTuple):
     env_steps: int
     total_steps: int
-    shown: dict[str, float]  # title -> what a user wants to see of the run; NaN before there is any
+    shown: dict[str, float]  # title -> recent mean of a metric; NaN before there is one
     speed: Speed | None  # once there are two rows
 
     @property
@@ -39,7 +40,7 @@ class Progress(NamedTuple):
 
 
 def glance(path: Path) -> list[Row]:
-    """The first row of a metrics.csv and its last few, at a cost that does not grow with the file."""
+    """The first row of a metrics.csv and the last few, without reading all of it."""
     if not path.exists():
         return []
     with path.open("rb") as file:
@@ -47,7 +48,7 @@ def glance(path: Path) -> list[Row]:
         begin = file.tell()
         start = max(begin, path.stat().st_size - TAIL_BYTES)
         file.seek(start)
-        *lines, _ = file.read().split(b"\n")  # what follows the last newline is not a whole row
+        *lines, _ = file.read().split(b"\n")  # after the last newline is an incomplete row
     lines = lines if start == begin else lines[1:]
     names = header.decode().strip().split(",")
     whole = [first.rstrip(b"\n")] if first.endswith(b"\n") else []
@@ -68,13 +69,13 @@ def progress(directory: Path, config: Config) -> Progress:
 
 
 def recent(rows: Sequence[Row], score: Score) -> float:
-    """The mean of a few rows; of what accumulates, the newest."""
+    """The mean of a few rows; the newest value of a score that accumulates."""
     values = [row.get(score.metric, math.nan) for row in rows]
     return values[-1] if values and score.accumulates else nanmean(values)
 
 
 def speed(rows: Sequence[Row]) -> Speed | None:
-    """Over the last few rows; the first one includes compilation."""
+    """The speed over the last few rows; None before there are two."""
     if len(rows) < 2:
         return None
     recent = rows[-LAST_ROWS:]
@@ -83,7 +84,7 @@ def speed(rows: Sequence[Row]) -> Speed | None:
 
 
 def finished(directory: Path, config: Config) -> bool:
-    """Is the run whole, and the one that is asked for? If it is another's, training it will say so."""
+    """True if the run is complete and has this config."""
     try:
         update = json.loads((directory / "DONE").read_text())["update"]
         different = set(differences(read_config(directory), config)) - {"env_steps"}
@@ -93,12 +94,12 @@ def finished(directory: Path, config: Config) -> bool:
 
 
 def seconds_left(run: Progress, speed: Speed) -> float:
-    """Of one run, not counting its start."""
+    """The time that is left of one run, without compilation."""
     return max(run.total_steps - run.env_steps, 0) / speed.steps_per_second
 
 
 def makespan(seconds: Iterable[float], num_cores: int) -> float:
-    """Each run in turn goes to the core that is free first; when does the last one end?"""
+    """The time until all runs have ended, if each starts on the first free core."""
     cores = [0.0] * num_cores
     for run in seconds:
         heapq.heapreplace(cores, cores[0] + run)
@@ -106,7 +107,7 @@ def makespan(seconds: Iterable[float], num_cores: int) -> float:
 
 
 def duration(seconds: float) -> str:
-    """In the units one thinks in."""
+    """`45 s`, `12 min`, `3 h 05 min`, `6 days`; `…` for NaN."""
     if math.isnan(seconds):
         return "…"
     if seconds < 90:

@@ -1,7 +1,7 @@
-"""`curiax study`: an estimate, then the runs, then the scores.
+"""`curiax study`: estimates the time, trains the runs and writes their scores.
 
-A study's directory holds study.json (what was asked), SETTING/METHOD/SEED/ (an ordinary run each, with FAILED and its
-reason if it failed), SETTING/METHOD/SEED.log (what its process said) and scores.csv (the runs that are done).
+A study's directory holds study.json (what was asked for), SETTING/METHOD/SEED/ (an ordinary run, with the file FAILED
+and the reason in it if it failed), SETTING/METHOD/SEED.log (the output of its process) and scores.csv (finished runs).
 """
 
 import contextlib
@@ -21,25 +21,26 @@ from curiax.envs import on_host, scores_of
 from curiax.errors import UserError
 from curiax.studies import STUDIES
 from curiax.studies.base import Member, changes, member_config, members
+from curiax.studies.document import NAME, read_document
 from curiax.studies.runner.display import Display, Line
 from curiax.studies.runner.launch import Cores, Place, State, available_cores, launch
 from curiax.studies.runner.measure import how, kind_of, measure, size, training
 from curiax.studies.runner.options import Launcher, check_launcher
 from curiax.studies.runner.progress import Speed, duration, finished, glance, makespan, progress, seconds_left, speed
-from curiax.studies.scores import Score, score, score_table, write_scores
+from curiax.studies.scores import Result, read_columns, result, score_table, write_scores
 from curiax.training.run.files import lock, write_atomically
 from curiax.training.signals import Stop, polite_stop
 
-SHARED = "; one process per core, which environments, policy and learner of a run share"
-REFRESH_INTERVAL = 1.0  # seconds; to read and draw 48 runs takes some 50 ms that the runs themselves could use
+SHARED = "; one process per core, shared by environments, policy and learner of a run"
+REFRESH_INTERVAL = 1.0  # seconds; reading and drawing 48 runs takes about 50 ms of a core
 
 
 class Plan(NamedTuple):
-    """A study as it was asked for."""
+    """A study and the options that it was started with."""
 
     name: str
     directory: Path
-    config: Config  # of every run but for environment, method and seed
+    config: Config  # of every run, except environment, method and seed
     members: list[Member]
     num_jobs: int
     command: str
@@ -57,7 +58,7 @@ class Plan(NamedTuple):
 
     @property
     def cores(self) -> list[int]:
-        """One for each job; they are shared if there are fewer."""
+        """A core for each job; jobs share cores if there are fewer."""
         available = available_cores()
         return [available[job % len(available)] for job in range(self.num_jobs)]
 
@@ -76,7 +77,7 @@ def make_plan(
     command: str = "",
     launcher: Launcher = Launcher(),  # noqa: B008 — frozen
 ) -> Plan:
-    """All runs of the study, one per core, in runs/NAME, unless something else is asked for."""
+    """A plan with all runs of the study, one per core, in runs/NAME by default."""
     if any(seed < 0 for seed in seeds or ()):
         raise UserError(f"--seeds {min(seeds or ())}: must be 0 or more")
     if num_jobs is not None and num_jobs < 1:
@@ -93,7 +94,7 @@ def make_plan(
 
 
 def run_study(plan: Plan, dry_run: bool, console: Console) -> int:
-    """Returns the exit code: 0 if all runs are done, 1 if one failed, that of the signal if there was one."""
+    """Returns the exit code: 0 if all runs are done, 1 if one failed, 128 + number of a signal that stopped it."""
     with polite_stop() as stop, joined(plan) as plan:
         if dry_run:
             for member in plan.members:
@@ -109,7 +110,7 @@ def run_study(plan: Plan, dry_run: bool, console: Console) -> int:
 
 @contextlib.contextmanager
 def joined(plan: Plan) -> Iterator[Plan]:
-    """The plan with its cluster, if it has one and there is work for it."""
+    """The plan, connected to its cluster if it has one and not all runs are done."""
     if plan.launcher.launcher == "local" or all(map(plan.finished, plan.members)):
         yield plan
         return
@@ -121,39 +122,20 @@ def joined(plan: Plan) -> Iterator[Plan]:
 
 @contextlib.contextmanager
 def open_directory(plan: Plan) -> Iterator[None]:
-    """One study process at a time; study.json says what all those so far were asked for."""
+    """Locks the directory and writes study.json, which lists the runs of this command and of earlier ones."""
     with contextlib.ExitStack() as stack:
         try:
             plan.directory.mkdir(parents=True, exist_ok=True)
-            stack.enter_context(hold(plan.directory))
-            document = study_document(plan, read_study(plan.directory))
-            write_atomically(plan.directory / "study.json", json.dumps(document, indent=2) + "\n")
+            stack.callback(lock(plan.directory, "another process works on this study").release)
+            document = study_document(plan, read_document(plan.directory))
+            write_atomically(plan.directory / NAME, json.dumps(document, indent=2) + "\n")
         except OSError as error:
             raise UserError(f"{plan.directory}: cannot be written ({error.strerror or error})") from None
         yield
 
 
-def hold(directory: Path) -> Any:
-    try:
-        return lock(directory / "lock")
-    except UserError:
-        raise UserError(f"{directory}: another process works on this study") from None
-
-
-def read_study(directory: Path) -> dict[str, Any] | None:
-    """What study.json says, if there is one."""
-    path = directory / "study.json"
-    if not path.exists():
-        return None
-    try:
-        document = json.loads(path.read_text())
-        return document | {"runs": [Member(run["setting"], run["method"], run["seed"]) for run in document["runs"]]}
-    except (ValueError, KeyError, TypeError) as error:
-        raise UserError(f"{path}: not a study of this version of curiax ({error})") from None
-
-
 def study_document(plan: Plan, before: dict[str, Any] | None) -> dict[str, Any]:
-    """The content of study.json; runs asked for earlier stay in it."""
+    """The content of study.json, with the runs of earlier commands."""
     fields = changes(plan.config)
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     asked = set(plan.members)
@@ -174,7 +156,7 @@ def study_document(plan: Plan, before: dict[str, Any] | None) -> dict[str, Any]:
 
 
 def refuse_other_study(plan: Plan, before: Mapping[str, Any], fields: Mapping[str, Any]) -> None:
-    """A study may be made longer; in all else its runs are alike."""
+    """Raises a `UserError` if an earlier command used other fields; only the number of steps may change."""
     old = {"study": before["name"], "preset": before["preset"]} | before["fields"]
     new = {"study": plan.name, "preset": plan.config.preset} | json.loads(json.dumps(fields))
     for name in sorted((old.keys() | new.keys()) - {"env_steps"}):
@@ -184,7 +166,7 @@ def refuse_other_study(plan: Plan, before: Mapping[str, Any], fields: Mapping[st
 
 
 def work(plan: Plan, console: Console, stop: Stop) -> dict[str, State]:
-    """Trains what is not done yet, and gives what became of every run."""
+    """Trains the runs that are not done, and returns the final state of every run."""
     done = {member for member in plan.members if plan.finished(member)}
     save_scores(plan)
     states = {member.name: State("done" if member in done else "waiting") for member in plan.members}
@@ -213,9 +195,9 @@ def work(plan: Plan, console: Console, stop: Stop) -> dict[str, State]:
 
 
 def speeds(plan: Plan, console: Console, stop: Stop) -> dict[str, Speed]:
-    """Of each method that has work to do: as its runs here went, or else measured now by a short run of its own.
+    """The speed of each method with unfinished runs: from its metrics in this directory, or measured with a short run.
 
-    Variants of a method that cost the same are measured once.
+    Variants with the same cost per step are measured once.
     """
     pending = {each.method: plan.config_of(each) for each in reversed(plan.members) if not plan.finished(each)}
     known = {}
@@ -223,7 +205,7 @@ def speeds(plan: Plan, console: Console, stop: Stop) -> dict[str, Speed]:
         found = speed(glance(plan.directory_of(member) / "metrics.csv"))
         known |= {kind_of(plan.config_of(member)): found} if found is not None else {}
     unknown = {kind_of(config): method for method, config in pending.items() if kind_of(config) not in known}
-    if unknown and plan.cluster is None:  # the machines of a cluster may differ: its runs will tell
+    if unknown and plan.cluster is None:  # the machines of a cluster may differ from this one
         say(
             console, f"measuring the speed of {', '.join(sorted(unknown.values()))} on this machine{how(plan.config)} …"
         )
@@ -233,7 +215,7 @@ def speeds(plan: Plan, console: Console, stop: Stop) -> dict[str, Speed]:
 
 
 def estimate(plan: Plan, measured: Mapping[str, Speed]) -> str:
-    """The whole of what is to be done, in steps, time and cores."""
+    """A line with the steps and the time of all unfinished runs."""
     pending = [member for member in plan.members if not plan.finished(member)]
     runs = [progress(plan.directory_of(member), plan.config_of(member)) for member in pending]
     steps = sum(run.total_steps - run.env_steps for run in runs)
@@ -251,9 +233,9 @@ def estimate(plan: Plan, measured: Mapping[str, Speed]) -> str:
 
 
 def time_left(plan: Plan, lines: Sequence[Line], measured: Mapping[str, Speed]) -> float:
-    """Of all runs; NaN while no speed is known, and else a method without one counts as the slowest of the others.
+    """The time that is left of all runs; NaN if no speed is known. A method without one counts as the slowest known.
 
-    The running ones come first: they have their cores.
+    Running runs come first: they have their cores already.
     """
     methods = {member.name: member.method for member in plan.members}
     todo = [line for line in lines if line.state.kind in ("running", "waiting", "held", "lost")]
@@ -266,20 +248,22 @@ def time_left(plan: Plan, lines: Sequence[Line], measured: Mapping[str, Speed]) 
     return math.nan if any(map(math.isnan, seconds)) else makespan(seconds, plan.place.room)
 
 
-def save_scores(plan: Plan) -> list[Score]:
-    """scores.csv has every run of the study that is done, those of earlier commands too."""
-    study = read_study(plan.directory)
-    done = [member for member in study["runs"] if plan.finished(member)] if study else []
-    scores = [score(each, plan.directory_of(each), scores_of(plan.config_of(each).env)[0].metric) for each in done]
-    write_scores(plan.directory / "scores.csv", scores)
-    return scores
+def save_scores(plan: Plan) -> list[Result]:
+    """Writes scores.csv: every finished run of the study, those of earlier commands too."""
+    study = read_document(plan.directory)
+    finished = [member for member in study["runs"] if plan.finished(member)] if study else []
+    results = [
+        result(each, read_columns(plan.directory_of(each) / "metrics.csv"), scores_of(plan.config_of(each).env))
+        for each in finished
+    ]
+    write_scores(plan.directory / "scores.csv", results)
+    return results
 
 
 def conclude(plan: Plan, states: Mapping[str, State], console: Console, stop: Stop) -> int:
-    scores = save_scores(plan)
-    if scores:
-        counted = scores_of(plan.config.env)[0].label
-        console.print(score_table(scores, counted))
+    results = save_scores(plan)
+    if results:
+        console.print(score_table(results, scores_of(plan.config.env)[0].label))
     failures = {name: state.reason for name, state in states.items() if state.kind == "failed"}
     for name, reason in failures.items():
         say(console, f"failed: {name}: {reason} (more in {plan.directory / name}.log)")

@@ -1,6 +1,6 @@
-"""A child of a study: the command line on one core. It stops when the study does, even one that was killed.
+"""A child process of a study: the command line on one core. It stops when its parent ends, even if that was killed.
 
-python -m curiax.studies.runner.worker CORE PARENT train …      (CORE may be None: wherever there is room)
+python -m curiax.studies.runner.worker CORE PARENT train …      (CORE may be None: any core)
 """
 
 import os
@@ -14,7 +14,7 @@ WATCH_INTERVAL = 0.2  # seconds
 
 
 def stop_with(parent: int) -> None:
-    """Asks this process to save and stop once its parent is gone."""
+    """Sends SIGTERM to this process once its parent has ended."""
     while os.getppid() == parent:
         time.sleep(WATCH_INTERVAL)
     os.kill(os.getpid(), signal.SIGTERM)
@@ -22,7 +22,7 @@ def stop_with(parent: int) -> None:
 
 def main(core: str, parent: str, *words: str) -> None:
     if hasattr(os, "sched_setaffinity") and core != "None":
-        # before JAX makes its threads, which inherit it; NumPy has made some
+        # before JAX starts its threads, which inherit the affinity; NumPy has started some already
         for thread in os.listdir("/proc/self/task"):
             os.sched_setaffinity(int(thread), [int(core)])
     threading.Thread(target=stop_with, args=(int(parent),), daemon=True).start()

@@ -1,1 +1,1 @@
-"""A run's directory."""
+"""A run's directory and its checkpoints."""

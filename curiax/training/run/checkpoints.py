@@ -1,8 +1,9 @@
-"""Checkpoints: a state as files, whole or not at all, sealed against damage."""
+"""Checkpoints: a state as files, with a checksum that shows damage."""
 
 import hashlib
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -12,12 +13,14 @@ from curiax.training.run.files import write_atomically
 from curiax.types import LearnerState
 
 KEEP = 3  # checkpoints that stay on disk
+Tree = TypeVar("Tree")
 
 
 def checkpoint_manager(directory: Path) -> Any:
-    import orbax.checkpoint as ocp  # a second of import that `curiax list` need not wait for
+    """Orbax's manager of the checkpoints of a run."""
+    import orbax.checkpoint as ocp  # slow to import
 
-    # Of several processes, one writes: the others may be on machines that do not see this directory.
+    # With several processes only the first writes: the others may be on machines that do not see this directory.
     alone = ocp.options.MultiprocessingOptions(active_processes={0})
     options = ocp.CheckpointManagerOptions(
         max_to_keep=KEEP, enable_async_checkpointing=False, create=False, multiprocessing_options=alone
@@ -26,40 +29,57 @@ def checkpoint_manager(directory: Path) -> Any:
     return ocp.CheckpointManager((directory / "checkpoints").absolute(), options=options)
 
 
-def to_arrays(state: LearnerState) -> dict[str, np.ndarray]:
-    """A state as a flat dict of arrays, by path. Random keys as their data; empty arrays are not stored."""
-    state = state._replace(key=jax.random.key_data(state.key))
-    leaves = jax.tree_util.tree_flatten_with_path(state)[0]
-    return {jax.tree_util.keystr(path): np.asarray(leaf) for path, leaf in leaves if leaf.size}
+def to_arrays(tree: Any, prefix: str = "") -> dict[str, np.ndarray]:
+    """The arrays of a tree by their paths, random keys as their data. Empty arrays are left out: Orbax stores none."""
+    leaves = jax.tree_util.tree_flatten_with_path(tree)[0]
+    return {prefix + jax.tree_util.keystr(path): np.asarray(raw(leaf)) for path, leaf in leaves if leaf.size}
 
 
-def from_arrays(arrays: dict[str, Any], like: LearnerState) -> LearnerState:
-    """The inverse of `to_arrays`, given a state of the same shape."""
-    raw = like._replace(key=jax.random.key_data(like.key))
-    leaves, structure = jax.tree_util.tree_flatten_with_path(raw)
-    loaded = [arrays[jax.tree_util.keystr(path)] if leaf.size else leaf for path, leaf in leaves]
-    state = jax.tree_util.tree_unflatten(structure, [jnp.asarray(leaf) for leaf in loaded])
-    return state._replace(key=jax.random.wrap_key_data(state.key))
+def from_arrays(arrays: Mapping[str, Any], like: Tree, prefix: str = "") -> Tree:
+    """The tree that `to_arrays` was given, from one with the same shapes."""
+    leaves, structure = jax.tree_util.tree_flatten_with_path(like)
+    loaded = [
+        restored(arrays, prefix + jax.tree_util.keystr(path), leaf) if leaf.size else leaf for path, leaf in leaves
+    ]
+    return jax.tree_util.tree_unflatten(structure, loaded)
+
+
+def restored(arrays: Mapping[str, Any], name: str, like: jax.Array) -> jax.Array:
+    """One array, checked against the shape and dtype of `like`."""
+    array = arrays[name]
+    if (array.shape, array.dtype) != (raw(like).shape, raw(like).dtype):
+        raise ValueError(f"{name} has another shape")
+    return jax.random.wrap_key_data(jnp.asarray(array)) if is_key(like) else jnp.asarray(array)
+
+
+def raw(leaf: jax.Array) -> jax.Array:
+    return jax.random.key_data(leaf) if is_key(leaf) else leaf
+
+
+def is_key(leaf: jax.Array) -> bool:
+    return jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
 
 
 def restore_checkpoint(manager: Any, step: int, like: LearnerState) -> LearnerState:
+    """The state of a checkpoint; `like` is any state of the same run."""
     import orbax.checkpoint as ocp
 
     return from_arrays(manager.restore(step, args=ocp.args.StandardRestore(to_arrays(like))), like)
 
 
 def seal(directory: Path) -> None:
-    """Notes what is in a directory, so that damage can be seen."""
+    """Writes the checksum of a directory into it."""
     write_atomically(directory / "sha256", digest(directory))
 
 
 def verify(directory: Path) -> None:
-    """Raises if the directory has changed since it was sealed. A kill may have come between writing and sealing."""
+    """Raises if the checksum does not match. A checkpoint without one is accepted: a kill came first."""
     if (directory / "sha256").exists() and (directory / "sha256").read_text() != digest(directory):
-        raise ValueError("its files are not as they were written")
+        raise ValueError("its checksum does not match")
 
 
 def digest(directory: Path) -> str:
+    """The checksum of all files of a directory."""
     total = hashlib.sha256()
     for path in sorted(path for path in directory.rglob("*") if path.is_file() and path.stem != "sha256"):
         with path.open("rb") as file:

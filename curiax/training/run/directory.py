@@ -1,11 +1,12 @@
-"""A run's directory: the only file that writes.
+"""A run's directory.
 
-config.json   complete: enough to repeat the run
+config.json   the complete config: enough to repeat the run
 metrics.csv   one row per log interval, appended, never rewritten; but see `go_back`
-maps.f32      two maps per log interval, as raw float32: visits to each cell, intrinsic reward there (see `read_maps`)
-checkpoints/  Orbax, atomic, the last few kept
+maps.f32      two maps per log interval, as raw float32: visits and intrinsic reward of each cell (see `read_maps`)
+checkpoints/  written by Orbax, atomically; the last few are kept
 events/       for TensorBoard
-DONE          the run is whole
+DONE          exists when the run is finished
+lock          held by the process that trains
 """
 
 import csv
@@ -13,7 +14,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -33,16 +34,17 @@ MAPS = ("visits", "reward")  # the order in maps.f32
 
 
 def default_directory(config: Config) -> Path:
+    """runs/ENV/CURIOSITY/SEED."""
     return Path("runs") / config.env.replace("/", "-") / config.curiosity / str(config.seed)
 
 
 class Run:
-    """An open run directory; one process at a time."""
+    """An open run directory. Only one process can have it open."""
 
     def __init__(self, directory: Path, config: Config, fresh: bool = False):
         self.directory = directory
         self.config = config
-        self.notes: list[str] = []  # what happened on the way that the user should know
+        self.notes: list[str] = []  # messages for the user
         self._events: SummaryWriter | None = None
         try:
             self._open(fresh)
@@ -55,32 +57,32 @@ class Run:
         self._refuse_foreign()
         if not fresh:
             self._refuse_other_config()
-        self._lock = lock(directory / "lock")
+        self._lock = lock(directory)
         if fresh and (directory / "config.json").exists():
             self.notes.append(f"the earlier run is kept in {set_aside(directory)}")
-            self._lock.close()  # it went with the earlier run
+            self._lock.release()  # the file was renamed with the directory
             directory.mkdir()
-            self._lock = lock(directory / "lock")
+            self._lock = lock(directory)
         write_atomically(directory / "config.json", json.dumps(to_dict(config), indent=2) + "\n")
         self._metrics = MetricsFile(directory / "metrics.csv")
         self._checkpoints = checkpoint_manager(directory)
-        if not self.done:  # it was made longer
+        if not self.done:  # DONE is from before `env_steps` was raised
             (directory / "DONE").unlink(missing_ok=True)
 
     def _refuse_foreign(self) -> None:
-        """A directory of someone else's is left alone."""
+        """Raises if the directory holds other files than a run's."""
         names = {entry.name for entry in self.directory.iterdir()}
-        begun = {"lock", "config.json.part"}  # what a run has that was killed as it began
+        begun = {"lock", "config.json.part"}  # a run that was killed as it began has no more
         if "config.json" not in names and not names <= begun:
             raise UserError(f"{self.directory}: holds files but no config.json; not a run of curiax, left alone")
 
     def _refuse_other_config(self) -> None:
-        """A run that was made with another config is left alone."""
+        """Raises if the run there has another config."""
         if not (self.directory / "config.json").exists():
             return
         saved = read_config(self.directory)
         changes = differences(saved, self.config)
-        changes.pop("env_steps", None)  # a run may be made longer
+        changes.pop("env_steps", None)  # a run may be continued for longer
         if changes:
             name, (old, new) = next(iter(changes.items()))
             more = f" (and {len(changes) - 1} more)" if len(changes) > 1 else ""
@@ -91,21 +93,22 @@ class Run:
 
     @property
     def done(self) -> bool:
+        """Whether the run has all its updates."""
         return (self.directory / "DONE").exists() and self._metrics.last_update >= self.config.num_updates
 
     @property
     def seconds(self) -> float:
-        """Training time so far, over all the processes that worked on the run."""
+        """Training time so far, of all processes that have trained the run."""
         return self._metrics.last_seconds
 
     def restore(self, initial: LearnerState) -> LearnerState | None:
-        """The newest whole checkpoint, or None. A damaged one is passed over, and said so."""
+        """The newest intact checkpoint, or None. Damaged ones are set aside, with a note."""
         steps = sorted(self._checkpoints.all_steps(), reverse=True)
         for step, before in zip(steps, [*steps[1:], None], strict=False):
             try:
-                verify(self._checkpoint(step))  # Orbax meets a damaged file with pages of tracebacks, or not at all
+                verify(self._checkpoint(step))  # Orbax prints long tracebacks for a damaged file, or does not notice it
                 return restore_checkpoint(self._checkpoints, step, initial)
-            except Exception as error:  # whatever a damaged file makes Orbax raise
+            except Exception as error:  # Orbax may raise anything for a damaged file
                 instead = "starting from the beginning" if before is None else f"going back to checkpoint {before}"
                 self.notes.append(f"checkpoint {step} is damaged, {instead} ({first_line(error)})")
                 set_aside(self._checkpoint(step))
@@ -113,19 +116,19 @@ class Run:
         return None
 
     def go_back(self, num_updates: int) -> None:
-        """Sets aside the rows after an update, of a run that will not repeat them: what its emulators did is gone."""
+        """Sets aside the rows after an update. A run with emulators calls this on resuming: it will not repeat them."""
         if num_updates >= self._metrics.last_update:
             return
         try:
             aside = self._metrics.cut(num_updates)
         except OSError as error:  # a full disk
-            raise UserError(f"{self.directory}: lost rows cannot be set aside ({error.strerror})") from None
-        self.notes.append(f"rows after update {num_updates} are of a run that was lost, and now in {aside.name}")
+            raise UserError(f"{self.directory}: rows cannot be set aside ({error.strerror})") from None
+        self.notes.append(f"rows after update {num_updates} have no checkpoint, and were moved to {aside.name}")
 
     def log(
         self, num_updates: int, metrics: dict[str, float], seconds: float, maps: dict[str, np.ndarray] | None = None
     ) -> None:
-        """Appends a row, unless it is there already from before the process was killed."""
+        """Appends a row, unless it was written before the process was killed."""
         try:
             self._log(num_updates, metrics, seconds, maps)
         except OSError as error:  # a full disk
@@ -146,7 +149,7 @@ class Run:
                 self._events.add_scalar(name, value, env_steps)
 
     def save(self, state: LearnerState) -> None:
-        """Writes a checkpoint; an interrupted write leaves the earlier ones as they were."""
+        """Writes a checkpoint. If that fails, the earlier ones stay."""
         import orbax.checkpoint as ocp
 
         step = int(state.num_updates)
@@ -154,7 +157,7 @@ class Run:
             try:
                 self._checkpoints.save(step, args=ocp.args.StandardSave(to_arrays(state)))
                 seal(self._checkpoint(step))
-            except Exception as error:  # a full disk shows itself in many ways, most of them tensorstore's own
+            except Exception as error:  # a full disk raises many kinds of errors, most of them of tensorstore
                 raise UserError(
                     f"checkpoint {step} cannot be written, earlier ones are kept ({first_line(error)})"
                 ) from None
@@ -163,6 +166,7 @@ class Run:
         return self.directory / "checkpoints" / str(step)
 
     def finish(self, summary: dict[str, Any]) -> None:
+        """Marks the run as done."""
         write_atomically(self.directory / "DONE", json.dumps(summary, indent=2) + "\n")
 
     def close(self) -> None:
@@ -170,11 +174,11 @@ class Run:
             self._events.close()
         self._checkpoints.close()
         self._metrics.close()
-        self._lock.close()
+        self._lock.release()
 
 
 class MetricsFile:
-    """A CSV that only ever grows by whole rows."""
+    """A CSV that grows by whole rows."""
 
     def __init__(self, path: Path):
         self._path = path
@@ -191,7 +195,7 @@ class MetricsFile:
         self._file = path.open("a", newline="")
 
     def _repair(self) -> None:
-        """Cuts off a row that a kill left half written."""
+        """Cuts off a row that was only half written when the process was killed."""
         if not self._path.exists():
             return
         content = self._path.read_bytes()
@@ -200,7 +204,7 @@ class MetricsFile:
             os.truncate(self._path, whole)
 
     def cut(self, last_update: int) -> Path:
-        """Moves the rows after an update into a file of their own. A kill in between leaves them in both."""
+        """Moves the rows after an update to another file, and returns it. A kill meanwhile leaves them in both."""
         self._file.close()
         header, *lines = self._path.read_text().splitlines(keepends=True)
         kept = [line for line in lines if int(line.partition(",")[0]) <= last_update]
@@ -211,6 +215,7 @@ class MetricsFile:
         return aside
 
     def append(self, row: dict[str, int | float]) -> bool:
+        """Writes a row, unless its update is there already. Returns whether it was written."""
         if row["update"] <= self.last_update:
             return False
         text = ""
@@ -218,7 +223,7 @@ class MetricsFile:
             self._columns = list(row)
             text = ",".join(self._columns) + "\n"
         text += ",".join(number(row[name]) for name in self._columns) + "\n"
-        self._file.write(text)  # one write: a reader sees whole rows
+        self._file.write(text)  # in one write, so that a reader sees whole rows
         self._file.flush()
         self.last_update, self.last_seconds = int(row["update"]), row["seconds"]
         self.num_rows += 1
@@ -229,7 +234,7 @@ class MetricsFile:
 
 
 def number(value: int | float) -> str:
-    """Shortest text that reads back as the same number; empty for NaN."""
+    """The shortest text that reads back as the same number; "" for NaN."""
     return str(value) if isinstance(value, int) else "" if math.isnan(value) else repr(float(value))
 
 
@@ -240,19 +245,8 @@ def read_metrics(path: Path) -> Iterator[dict[str, float]]:
             yield {name: float(value) if value else float("nan") for name, value in row.items()}
 
 
-def last_quarter(rows: list[dict[str, float]]) -> list[dict[str, float]]:
-    """What a run's score is the mean of."""
-    return [row for row in rows if row["update"] > 0.75 * rows[-1]["update"]]
-
-
-def nanmean(values: Iterable[float]) -> float:
-    """The mean of the numbers that are not NaN; NaN if there are none."""
-    known = [value for value in values if not math.isnan(value)]
-    return float(np.mean(known)) if known else math.nan
-
-
 def append_maps(path: Path, maps: dict[str, np.ndarray], num_rows: int) -> None:
-    """Writes the maps of row `num_rows`, over whatever a kill left there before its row was written."""
+    """Writes the maps of row `num_rows`. Overwrites maps whose row was never written because of a kill."""
     record = np.stack([maps[name] for name in MAPS]).astype("<f4").tobytes()
     with path.open("r+b" if path.exists() else "wb") as file:
         file.truncate(num_rows * len(record))
@@ -263,7 +257,7 @@ def append_maps(path: Path, maps: dict[str, np.ndarray], num_rows: int) -> None:
 def read_maps(directory: Path) -> np.ndarray:
     """Visits and summed intrinsic reward of every cell, [rows of metrics.csv, 2, rows, columns of the map].
 
-    Empty where the environment has no cells. A run may be writing: only maps whose row is written count.
+    Empty if the environment has no cells. The run may be training: maps are read only if their row is written.
     """
     shape = (len(MAPS), *spec_of(read_config(directory)).map_shape)
     path = directory / "maps.f32"
@@ -282,6 +276,7 @@ def columns(path: Path) -> list[str] | None:
 
 
 def read_config(directory: Path) -> Config:
+    """The config of a run."""
     path = directory / "config.json"
     try:
         values = json.loads(path.read_text())
@@ -296,6 +291,6 @@ def read_config(directory: Path) -> Config:
 
 @cache
 def note_retired(names: tuple[str, ...]) -> None:
-    """Says once which fields of older versions are dropped."""
+    """Prints once which fields of older versions are ignored."""
     if names:
-        print(f"curiax: fields of an older version are dropped: {', '.join(names)}", file=sys.stderr)
+        print(f"curiax: fields of an older version are ignored: {', '.join(names)}", file=sys.stderr)
