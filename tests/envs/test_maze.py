@@ -152,16 +152,6 @@ def test_the_agent_is_in_the_middle_of_its_view_and_the_map_around_it():
     np.testing.assert_array_equal(wall, [[0, 0, 0, 1, 1]] * 5)  # 'P' is next to the outer wall; beyond it is wall too
 
 
-@pytest.mark.parametrize("name", maze.SETTINGS)
-def test_every_cell_of_a_view_shows_one_thing(name):
-    """So all views have the same norm, but for the noise."""
-    env = maze.make(name)
-    noise = env.draw(jax.random.key(0))
-    _, steps = play(env, [LEFT, UP, STAY, DOWN] * 3, noise)
-    for step in steps:
-        np.testing.assert_array_equal(step.obs[:, :, :-1].sum(axis=-1), np.ones((maze.VIEW, maze.VIEW)))
-
-
 def test_a_doorway_is_barred_where_its_block_stands_and_open_beside_it():
     env = maze.make("baseline")
     noise = env.draw(jax.random.key(0))

@@ -79,7 +79,7 @@ def test_twin_gives_every_observation_reward_and_tracker_of_the_maze(name, monke
     assert np.all([twin_steps.episode[f"tracker_{i}"][:, -1].mean() > 0.2 for i in range(1, 5)])
     assert set(np.unique(twin_steps.reward)) == {0, 1}
     assert twin_steps.reward.sum() > 20
-    assert np.all(twin_steps.obs.any(axis=(0, 1, 2, 3)) == [True] * 6 + [name in ("random", "on-demand")])
+    assert np.all(twin_steps.obs.any(axis=(0, 1, 2, 3)) == [True] * 5 + [name in ("random", "on-demand")])
 
 
 def test_twin_reads_any_map():

@@ -30,13 +30,13 @@ def write_csv(path: Path, header: Iterable[str], rows: Iterable[Iterable[Any]]) 
 
 
 @contextlib.contextmanager
-def writing_to(directory: Path, option: str = "--out") -> Iterator[None]:
-    """Makes the directory. An `OSError` inside the block becomes a `UserError`."""
+def writing_to(directory: Path) -> Iterator[None]:
+    """Makes the directory of an option `--out`. An `OSError` inside the block becomes a `UserError`."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
         yield
     except OSError as error:
-        raise UserError(f"{option} {directory}: cannot be written ({error.strerror or error})") from None
+        raise UserError(f"--out {directory}: cannot be written ({error.strerror or error})") from None
 
 
 def set_aside(directory: Path) -> Path:
