@@ -107,7 +107,7 @@ def test_noise_on_demand_is_in_one_action_and_one_layer_and_in_the_still_maze_in
     for setting in ("on-demand", "baseline"):
         config = replace(LAPTOP, env=f"maze/{setting}", batch_size=32, unroll=16)
         agent = make_agent(config.network, MAZE, jax.random.key(0))
-        found[setting] = diagnose(config, agent, Budget(0, 300_000), Budget(0, 8_192))
+        found[setting] = diagnose(config, agent, Budget(0, 100_000), Budget(0, 8_192))
     noisy, still = found["on-demand"], found["baseline"]
     by_noise = sorted(noisy.actions, key=lambda one: -one.noise)
     assert by_noise[0].name == "stay" and by_noise[0].noise > 2 * by_noise[1].noise
