@@ -20,7 +20,7 @@ for name, value in SETTINGS.items():
     os.environ[name.upper()] = str(value)  # for the programs that a test starts
 
 for entry in Path(SETTINGS["jax_compilation_cache_dir"]).glob("*-cache"):
-    if not Path(f"{str(entry).removesuffix('-cache')}-atime").exists():  # a killed process left it; JAX would stumble
+    if not Path(f"{str(entry).removesuffix('-cache')}-atime").exists():  # left by a killed process; JAX fails on it
         entry.unlink(missing_ok=True)
 
 num_workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))

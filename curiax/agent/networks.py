@@ -84,7 +84,7 @@ class VectorEncoder(eqx.Module):
     ):
         key_mlp, key_bias = jax.random.split(key) if bias else (key, key)
         self.mlp = MLP(math.prod(observation_shape), hidden, size, key_mlp, last=gain)
-        if bias:  # as of `bias` more inputs that are always 1
+        if bias:  # equivalent to `bias` additional inputs that are always 1
             last = self.mlp.layers[-1]
             constant = gain * math.sqrt(bias) * lecun_uniform(key_bias, last.weight.shape[0], size)[0]
             self.mlp = eqx.tree_at(lambda mlp: mlp.layers[-1].bias, self.mlp, constant)

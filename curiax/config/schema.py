@@ -33,7 +33,7 @@ class NetworkConfig:
     encoder_gain: Positive = 6.0
     """factor of the initial weights of the last layer of ω, for vectors; above 1 suits sparse observations"""
     encoder_bias: NotNegative = 5.0
-    """initial bias of the last layer of ω, for vectors: as large as of this many inputs that are always 1"""
+    """initial bias of the last layer of ω, for vectors; equivalent to this many inputs that are always 1"""
     encoder_speed: NotNegative = 0.1
     """learning rate of ω relative to the others; a slow encoder keeps its bootstrapped targets still"""
     belief: Size = 128
