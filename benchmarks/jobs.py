@@ -73,7 +73,8 @@ def job(
     program: str | None = None,
 ) -> Iterator[list[Member]]:
     """`curiax train WORDS` as so many processes, of which none is left behind. One process is no job: it is alone."""
-    environment = os.environ | {"XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false"} | (environment or {})
+    flags = os.environ.get("XLA_FLAGS", "") + " --xla_cpu_multi_thread_eigen=false"
+    environment = os.environ | {"XLA_FLAGS": flags} | (environment or {})
     environment["PYTHONPATH"] = str(ROOT)
     address = f"127.0.0.1:{free_port()}"
     members = []

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from jobs import job, wait_for_rows
 
-from curiax.training.run.directory import read_metrics
+from curiax.training.run.metrics import read_metrics
 
 PATIENCE = 900.0  # seconds
 

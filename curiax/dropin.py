@@ -8,7 +8,6 @@ import functools
 import io
 import json
 import os
-import zipfile
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -22,15 +21,27 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray, Shaped
 
 from curiax import curiosity as curiosities
 from curiax.agent.policy import make_agent
-from curiax.config import PRESETS, Config, from_dict, to_dict, validate
-from curiax.config.dotted import names, override
-from curiax.config.presets import preset_for
+from curiax.config import Config, from_dict, to_dict, validate
+from curiax.config.dotted import override, read_options
+from curiax.config.presets import read_preset
 from curiax.curiosity.experience import from_pairs
 from curiax.curiosity.reward import Moments, mean_and_scale, moments_init, moments_update
 from curiax.curiosity.world_model import WorldModel, WorldState, make_optimizer, make_world_model
-from curiax.envs.spaces import Actions, Observations, Segment, check_segment, read_action_space, read_observation_space
-from curiax.errors import UserError, unknown_name
+from curiax.envs.spaces import (
+    Actions,
+    Observations,
+    Segment,
+    check_segment,
+    read_action_space,
+    read_observation_space,
+    require_finite,
+)
+from curiax.errors import UserError, first_line
+from curiax.training.cache import use_compilation_cache
+from curiax.training.memory import device_memory, require_memory, size_of
 from curiax.training.run.checkpoints import from_arrays, to_arrays
+from curiax.training.run.files import read_bytes
+from curiax.training.run.outputs import writing_file
 from curiax.types import Agent, EnvSpec, Experience
 
 FORMAT = 3  # of saved files
@@ -97,13 +108,10 @@ class Curiosity:
         observation_scale: divides observations; by default the largest bound of integers, 1 for floats.
         preset: default sizes and weights. options: overrides, named as on the command line: {"world.latent": 64}.
         """
-        config = base_config(preset)
+        config = read_preset(preset, "dropin")
         top = {"curiosity": name, "seed": seed, "bonus.prioritise": prioritise}
         top |= {} if learning_rate is None else {"learning_rate": learning_rate}
-        for field in options or {}:
-            if field in names(config) and field not in READ and f"{field.partition('.')[0]}.*" not in READ:
-                raise UserError(f"options: {field}: a curiosity in your own loop does not read it")
-        for field, value in (top | dict(options or {})).items():
+        for field, value in (top | read_options(options, config, READ)).items():
             config = override(config, field, value)
         self._setup = Setup(
             config=check_config(config),
@@ -111,13 +119,15 @@ class Curiosity:
             actions=read_action_space(action_space),
             normalise=bool(normalise),
         )
-        self._state = initial_state(self._setup)
+        self._state = begin(self._setup)
         self._memory: Memory | None = None
 
     def reward(self, obs: Any, actions: Any, next_obs: Any, terminated: Any, truncated: Any) -> np.ndarray:
         """Returns intrinsic rewards [T, B]. Changes nothing: until the next `update`, the same call gives the same."""
         segment, memory = self._check(obs, actions, next_obs, terminated, truncated)
-        return np.array(reward(self._setup, self._state, memory, segment))
+        rewards = np.array(reward(self._setup, self._state, memory, segment))
+        require_finite("reward", rewards)  # of observations of 1e19, say
+        return rewards
 
     def update(self, obs: Any, actions: Any, next_obs: Any, terminated: Any, truncated: Any) -> dict[str, float]:
         """Takes one gradient step, updates reward statistics and beliefs, and returns metrics."""
@@ -149,10 +159,8 @@ class Curiosity:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes everything to one file. After `load`, rewards and updates are bit-identical."""
-        path = Path(path)
-        temporary = path.with_name(path.name + ".part")
-        temporary.write_bytes(self.__getstate__())
-        os.replace(temporary, path)
+        with writing_file("path", Path(path)) as file:
+            file.write_bytes(self.__getstate__())
 
     def __getstate__(self) -> bytes:
         """The content of the file that `save` writes; it also makes the object picklable."""
@@ -166,32 +174,31 @@ class Curiosity:
         return file.getvalue()
 
     def __setstate__(self, content: bytes) -> None:
-        with np.load(io.BytesIO(content), allow_pickle=False) as stored:
-            read = self._from_arrays(dict(stored))
+        read = self._read(content)
         self._setup, self._state, self._memory = read._setup, read._state, read._memory
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Curiosity":
         """Reads a file that `save` wrote."""
+        content = read_bytes(Path(path))
         try:
-            with open(path, "rb") as file, np.load(file, allow_pickle=False) as stored:
-                arrays = dict(stored)
-            return cls._from_arrays(arrays)
-        except FileNotFoundError:
-            raise UserError(f"path: got {path}, which does not exist") from None
-        except (KeyError, ValueError, TypeError, EOFError, zipfile.BadZipFile) as error:
-            raise UserError(f"path: got {path}, expected a file that this version's `save` wrote ({error})") from None
+            return cls._read(content)
+        except Exception as error:  # a damaged file may raise anything
+            expected = "expected a file that this version's `save` wrote"
+            raise UserError(f"path: got {path}, {expected} ({first_line(error)})") from None
 
     @classmethod
-    def _from_arrays(cls, arrays: dict[str, np.ndarray]) -> "Curiosity":
+    def _read(cls, content: bytes) -> "Curiosity":
+        with np.load(io.BytesIO(content), allow_pickle=False) as stored:
+            arrays = dict(stored)
         header = json.loads(arrays.pop("header").tobytes())
         if header["format"] != FORMAT:
             raise ValueError(f"format {header['format']}")
         new = object.__new__(cls)
         observations, actions = tuples(header["observations"]), tuples(header["actions"])
-        config = from_dict(header["config"])
+        config = check_config(from_dict(header["config"]))
         new._setup = Setup(config, Observations(*observations), Actions(*actions), header["normalise"])
-        new._state = from_arrays(arrays, initial_state(new._setup), "state")
+        new._state = from_arrays(arrays, begin(new._setup), "state")
         batch_size = len(arrays.get("memory.first", ()))
         new._memory = from_arrays(arrays, fresh_memory(new._setup, batch_size), "memory") if batch_size else None
         return new
@@ -206,14 +213,6 @@ class Curiosity:
         return segment, self._memory
 
 
-def base_config(preset: str | Config) -> Config:
-    if isinstance(preset, Config):
-        return preset
-    if preset not in PRESETS:
-        raise UserError(unknown_name("preset", preset, PRESETS))
-    return preset_for(preset, "dropin")
-
-
 def check_config(config: Config) -> Config:
     """The config, validated. T and B come from the caller's arrays, so those of the config are replaced."""
     try:
@@ -225,6 +224,14 @@ def check_config(config: Config) -> Config:
 
 def model_of(setup: Setup) -> WorldModel:
     return make_world_model(curiosities.make(setup.config, setup.spec), make_optimizer(setup.config))
+
+
+def begin(setup: Setup) -> DropInState:
+    """The initial state. Raises a UserError, before anything is allocated, if it cannot fit in memory."""
+    use_compilation_cache()
+    shapes = initial_state.eval_shape(setup)
+    require_memory(size_of(shapes) + size_of(shapes.world.params), "options, with these spaces", device_memory())
+    return initial_state(setup)
 
 
 @functools.partial(jax.jit, static_argnums=0)

@@ -1,7 +1,13 @@
 """Errors that are reported in one line."""
 
 import difflib
+import os
+import sysconfig
+import traceback
 from collections.abc import Iterable
+from pathlib import Path
+
+DEBUG = "CURIAX_DEBUG"  # environment variable that `--debug` sets, so that child processes see it too
 
 
 class UserError(Exception):
@@ -11,10 +17,48 @@ class UserError(Exception):
 class EnvironmentFailed(UserError):
     """A host environment raised an exception; the training state before it is intact."""
 
+    def __init__(self, env: str, reason: str, when: str = ""):
+        super().__init__(f"{env} failed{when} ({reason})")
+        self.reason = reason
+
+
+class Explained(Exception):
+    """An exception of the user's code that comes from another process; its message is what `cause` returned there."""
+
+
+def not_installed(what: str, extra: str) -> UserError:
+    """The error of a missing package that an extra of curiax installs. curiax is installed from its repository."""
+    return UserError(f"{what} is not installed: pip install '.[{extra}]' in a checkout of curiax")
+
 
 def first_line(error: BaseException) -> str:
     lines = str(error).strip().splitlines()
     return lines[0][:120] if lines else type(error).__name__
+
+
+def cause(error: BaseException) -> str:
+    """What the user's code raised, in one line: type, message, and the file and line in that code."""
+    if isinstance(error, Explained):
+        return str(error)
+    if isinstance(error, SyntaxError):
+        return f"{type(error).__name__}: {error.msg}, {error.filename}:{error.lineno}"
+    where = place(error)
+    return f"{type(error).__name__}: {first_line(error)}" + (f", {where}" if where else "")
+
+
+def place(error: BaseException) -> str:
+    """FILE:LINE of the innermost frame outside curiax, Python and installed packages; "" if there is none."""
+    paths = sysconfig.get_paths()
+    theirs = [paths["stdlib"], paths["purelib"], paths["platlib"], str(Path(__file__).parent)]
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if os.path.isfile(frame.filename) and not frame.filename.startswith(tuple(path + os.sep for path in theirs)):
+            return f"{frame.filename}:{frame.lineno}"
+    return ""
+
+
+def debugging() -> bool:
+    """Whether tracebacks are shown."""
+    return bool(os.environ.get(DEBUG))
 
 
 def unknown_name(what: str, name: str, known: Iterable[str], listed: Iterable[str] | None = None) -> str:

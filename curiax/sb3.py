@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float, Shaped
 from curiax.curiosity import uses_hindsight
 from curiax.dropin import Curiosity
 from curiax.envs import spaces
-from curiax.errors import UserError
+from curiax.errors import UserError, not_installed
 
 try:
     import torch
@@ -22,7 +22,7 @@ try:
     from stable_baselines3.common.preprocessing import is_image_space, is_image_space_channels_first
     from stable_baselines3.common.utils import obs_as_tensor
 except ImportError as error:
-    raise UserError("Stable-Baselines3 is not installed: pip install 'curiax[gym]'") from error
+    raise not_installed("Stable-Baselines3", "gym") from error
 
 COLUMNS = 16  # trajectories wanted; rollouts of fewer environments are folded
 MIN_STEPS = 4  # of a folded trajectory
@@ -58,9 +58,9 @@ class CuriosityCallback(BaseCallback):
         if reward not in ("mixed", "intrinsic"):
             raise UserError(f"reward: got {reward}, expected mixed or intrinsic")
         if not (np.isfinite(coefficient) and coefficient >= 0):
-            raise UserError(f"coefficient: got {coefficient}, expected 0 or more")
+            raise UserError(f"coefficient: got {coefficient}, expected at least 0")
         if transitions < 1:
-            raise UserError(f"transitions: got {transitions}, expected 1 or more")
+            raise UserError(f"transitions: got {transitions}, expected at least 1")
         self._method, self._settings = method, settings
         self._coefficient, self._reward, self._transitions = coefficient, reward, transitions
         self._endings: list[Ending] = []

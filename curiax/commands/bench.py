@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -9,7 +10,6 @@ import tyro
 from rich.console import Console
 
 from curiax.commands.parsing import parse
-from curiax.errors import UserError
 
 
 @dataclass(frozen=True)
@@ -24,12 +24,12 @@ class BenchCommand:
 def main(args: list[str], console: Console) -> int:
     command = parse(BenchCommand, args, "bench")
     path = command.json
-    if path is not None and not path.parent.is_dir():  # now, not after minutes
-        raise UserError(f"--json {path}: there is no directory {path.parent}")
-    from curiax.commands.benchmarks.atari import bench_atari
-    from curiax.commands.benchmarks.maze import bench_maze
+    from curiax.training.run.outputs import check_file, writing_file
 
-    result = (bench_atari if command.what == "atari" else bench_maze)(console)
+    check_file("--json", path)  # now, not after minutes
+    module = import_module(f"curiax.commands.benchmarks.{command.what}")
+    result = getattr(module, f"bench_{command.what}")(console)
     if path is not None:
-        path.write_text(json.dumps(result, indent=2) + "\n")
+        with writing_file("--json", path) as file:
+            file.write_text(json.dumps(result, indent=2) + "\n")
     return 0

@@ -1,12 +1,17 @@
-"""The command line: runs the command that is named, and prints user errors in one line."""
+"""The command line: runs the command that is named, and turns every exception into one line."""
 
+import contextlib
+import io
+import os
+import platform
 import signal
 import sys
+import traceback
+from collections.abc import Iterator
 from importlib import import_module
 
-from rich.console import Console
-
-from curiax.errors import UserError, unknown_name
+from curiax.errors import DEBUG, UserError, debugging, first_line, unknown_name
+from curiax.training.signals import end, prompt_stop
 
 USAGE = """curiax — curiosity that can tell noise from novelty
 
@@ -27,26 +32,113 @@ USAGE = """curiax — curiosity that can tell noise from novelty
                                  the paper's lemmas and theorems, checked on random finite worlds
   curiax bench [atari] [--json FILE]
                                  speed table of this machine
+  curiax --version               versions of curiax, JAX and Python
+
+Every command takes --help, and --debug, which shows the traceback of an error. Those that name environments, methods or
+runs take --import MODULE: a module of yours that registers some.
 """
 
 # Each is a module of this package with a function `main(args, console)`. It is imported only when it is called.
 COMMANDS = ("train", "study", "evaluate", "report", "diagnose", "play", "list", "theory", "bench")
+DEBUG_OPTION = "--debug"
 
 
 def main(args: list[str] | None = None) -> int:
-    """Runs a command and returns its exit code."""
-    args = sys.argv[1:] if args is None else args
+    """Runs a command and returns its exit code. Without arguments, they are those of the process."""
+    words = sys.argv[1:] if args is None else args
+    with prompt_stop() as stop, debug_option(words):
+        try:
+            return run([word for word in words if word != DEBUG_OPTION])
+        except KeyboardInterrupt as error:  # before there is anything to save, or a second signal
+            number = error.args[0] if error.args else signal.SIGINT
+        except Exception as error:
+            if stop.signal is None:
+                return failed(error)
+            number = stop.signal  # an import may turn KeyboardInterrupt into an ImportError
+        if args is None:
+            end(number)
+        print("curiax: interrupted", file=sys.stderr)
+        return 128 + number
+
+
+@contextlib.contextmanager
+def debug_option(words: list[str]) -> Iterator[None]:
+    """Sets the environment variable of `--debug` inside the block, if it is given."""
+    before = os.environ.get(DEBUG)
+    if DEBUG_OPTION in words:
+        os.environ[DEBUG] = "1"
+    try:
+        yield
+    finally:
+        os.environ.pop(DEBUG, None)
+        os.environ.update({} if before is None else {DEBUG: before})
+
+
+def run(args: list[str]) -> int:
+    """Runs the command that the first argument names."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # such as "→" where the encoding is ASCII
+    from rich.console import Console  # slow to import: Ctrl-C works before
+
     console = Console(soft_wrap=True)
     if not args or args[0] in ("-h", "--help", "help"):
         console.print(USAGE, highlight=False, markup=False)
         return 0
+    if args[0] in ("-V", "--version"):
+        console.print(version(), highlight=False)
+        return 0
+    if args[0] not in COMMANDS:
+        raise UserError(unknown_name("curiax", args[0], COMMANDS))
     try:
-        if args[0] not in COMMANDS:
-            raise UserError(unknown_name("curiax", args[0], COMMANDS))
         return import_module(f"curiax.commands.{args[0]}").main(args[1:], console)
-    except UserError as error:
-        print(f"curiax: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:  # before there is anything to save, or a second Ctrl-C
-        print("curiax: interrupted", file=sys.stderr)
-        return 128 + signal.SIGINT
+    finally:
+        sys.stdout.flush()  # if that fails, it should fail here, not at the end of the process
+
+
+def version() -> str:
+    """The versions of curiax, JAX and Python."""
+    from importlib import metadata
+
+    def of(package: str) -> str:
+        try:
+            return metadata.version(package)
+        except metadata.PackageNotFoundError:  # a checkout that is on the path
+            return "not installed"
+
+    return f"curiax {of('curiax')} (JAX {of('jax')}, Python {platform.python_version()})"
+
+
+def failed(error: Exception) -> int:
+    """Prints the error in one line, after its traceback if that is wanted, and returns the exit code."""
+    if isinstance(error, BrokenPipeError):  # nobody reads the output any more, as in `curiax list envs | head -1`
+        drop_output()
+        return 1
+    if debugging():
+        traceback.print_exception(error)
+    expected = explained(error)
+    line = expected or f"internal error: {type(error).__name__}: {first_line(error)}; --debug shows the traceback"
+    if isinstance(error, OSError) and error.filename is None:
+        drop_output()
+    print(f"curiax: {line}", file=sys.stderr)
+    return 2 if expected else 1
+
+
+def explained(error: Exception) -> str | None:
+    """The message of an error that is not a fault of the program, or None."""
+    if isinstance(error, UserError):
+        return str(error)
+    if isinstance(error, OSError):
+        return f"{error.filename or 'output cannot be written'}: {error.strerror or error}"
+    if isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in str(error):  # NumPy's and XLA's
+        return f"not enough memory ({first_line(error)}); smaller sizes need less, such as --batch-size and --unroll"
+    asked = os.environ.get("JAX_PLATFORMS")
+    if asked and "xla_bridge.py" in "".join(traceback.format_exception(error)):  # where JAX starts its backend
+        return f"JAX_PLATFORMS={asked}: not available; cpu always is, cuda or tpu if JAX is installed for it"
+    return None
+
+
+def drop_output() -> None:
+    """Sends what is still buffered to /dev/null. Otherwise Python would fail to write it once more at exit."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -8,15 +8,18 @@ from typing import TYPE_CHECKING, Annotated
 import tyro
 from rich.console import Console
 
-from curiax.commands.parsing import parse, parse_known, use_compilation_cache
+from curiax.commands.parsing import Imports, parse, parse_known
 from curiax.config import Config, validate
 from curiax.config.dotted import names, refuse_unread
 from curiax.config.presets import preset_for, preset_of
+from curiax.config.ranges import Above, Range
 from curiax.errors import UserError
+from curiax.training.cache import use_compilation_cache
 
 if TYPE_CHECKING:
     from curiax.lab.diagnose.run import Request
 
+MINUTES = 5.0
 UNREAD = ("env", "checkpoint_every")  # fields of a run that the exploration does not read
 
 
@@ -29,14 +32,15 @@ class DiagnoseCommand:
 
     env: Annotated[str | None, tyro.conf.Positional] = None
     """an environment, see `curiax list envs`; with --run-dir, the run's own"""
-    minutes: float = 5.0
-    """how long, not counting compilation: 40 % exploring, 50 % learning to predict, 10 % measuring"""
-    env_steps: int | None = None
+    minutes: Annotated[float | None, Above(0)] = None
+    """how long (default: 5), not counting compilation: 40 % exploring, 50 % learning to predict, 10 % measuring"""
+    env_steps: Annotated[int | None, Range(1)] = None
     """instead of minutes: environment steps in all"""
     run_dir: Path | None = None
     """take the newest policy of this run instead of exploring"""
     out: Path | None = None
     """where the page goes (default: runs/diagnose/ENV)"""
+    imports: Annotated[Imports, tyro.conf.arg(name="")] = Imports()  # noqa: RUF009 — frozen
 
 
 def main(args: list[str], console: Console) -> int:
@@ -57,16 +61,14 @@ def read(args: list[str]) -> "Request":
     from curiax.lab.diagnose.explore import Budget
     from curiax.lab.diagnose.run import Request
 
-    budget = Budget(60 * command.minutes, command.env_steps)
+    budget = Budget(60 * (command.minutes or MINUTES), command.env_steps)
     typed = shlex.join(["curiax", "diagnose", *args])
     return Request(config, command.run_dir, command.env, budget, command.out, typed)
 
 
 def check(command: DiagnoseCommand) -> None:
-    if command.minutes <= 0:
-        raise UserError(f"--minutes {command.minutes:g}: must be above 0")
-    if command.env_steps is not None and command.env_steps < 1:
-        raise UserError(f"--env-steps {command.env_steps}: must be 1 or more")
+    if command.minutes is not None and command.env_steps is not None:
+        raise UserError("--minutes and --env-steps: give one of them")
     if command.env is None and command.run_dir is None:
         raise UserError("which environment? curiax diagnose ENV, or --run-dir RUN")
 

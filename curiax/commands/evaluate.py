@@ -7,7 +7,9 @@ from typing import Annotated
 import tyro
 from rich.console import Console
 
-from curiax.commands.parsing import parse, use_compilation_cache
+from curiax.commands.parsing import Imports, parse
+from curiax.config.ranges import Count, Seed
+from curiax.training.cache import use_compilation_cache
 
 
 @dataclass(frozen=True)
@@ -16,24 +18,24 @@ class EvaluateCommand:
 
     run: Annotated[Path, tyro.conf.Positional]
     """the run's directory"""
-    episodes: int = 100
-    seed: int = 0
+    episodes: Count = 100
+    seed: Seed = 0
     """seed of the episodes"""
     json: Path | None = None
     """also write the result here"""
     video: Path | None = None
     """also film an episode, with its intrinsic reward, as this .gif; for environments with a map or grey pictures"""
+    imports: Annotated[Imports, tyro.conf.arg(name="")] = Imports()  # noqa: RUF009 — frozen
 
 
 def main(args: list[str], console: Console) -> int:
     command = parse(EvaluateCommand, args, "evaluate")
     from curiax.report.films.make import check_film, write_film
-    from curiax.training.evaluate import evaluate_run
-    from curiax.training.run.directory import read_config
+    from curiax.training.evaluate import evaluate_run, named_config
 
     use_compilation_cache()
     if command.video is not None:
-        check_film(read_config(command.run), command.video)
+        check_film(named_config(command.run), command.video)
     config, state = evaluate_run(command.run, command.episodes, command.seed, command.json, console)
     if command.video is not None:
         write_film(config, state, command.video, command.seed)

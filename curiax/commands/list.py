@@ -7,7 +7,7 @@ from typing import Annotated
 import tyro
 from rich.console import Console
 
-from curiax.commands.parsing import parse
+from curiax.commands.parsing import Imports, parse
 from curiax.errors import UserError, unknown_name
 
 
@@ -17,6 +17,7 @@ class ListCommand:
 
     what: Annotated[str, tyro.conf.Positional]
     """envs, methods or studies"""
+    imports: Annotated[Imports, tyro.conf.arg(name="")] = Imports()  # noqa: RUF009 — frozen
 
 
 def list_envs(console: Console) -> Mapping[str, str]:

@@ -7,6 +7,7 @@ import tyro
 from rich.console import Console
 
 from curiax.commands.parsing import parse
+from curiax.config.ranges import Seed
 
 
 @dataclass(frozen=True)
@@ -14,7 +15,7 @@ class PlayCommand:
     """Play an environment yourself: arrows move, space stays, q quits."""
 
     env: Annotated[str, tyro.conf.Positional]
-    seed: int = 0
+    seed: Seed = 0
 
 
 def main(args: list[str], console: Console) -> int:

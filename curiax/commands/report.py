@@ -7,7 +7,8 @@ from typing import Annotated
 import tyro
 from rich.console import Console
 
-from curiax.commands.parsing import parse, use_compilation_cache
+from curiax.commands.parsing import Imports, parse
+from curiax.training.cache import use_compilation_cache
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,7 @@ class ReportCommand:
     """directory of the report (default: DIRECTORY/report)"""
     films: bool = True
     """film a typical episode of each agent, played with its newest policy"""
+    imports: Annotated[Imports, tyro.conf.arg(name="")] = Imports()  # noqa: RUF009 — frozen
 
 
 def main(args: list[str], console: Console) -> int:

@@ -6,6 +6,7 @@ from pathlib import Path
 from rich.console import Console
 
 from curiax.commands.parsing import parse
+from curiax.config.ranges import Count, Seed
 
 
 @dataclass(frozen=True)
@@ -16,8 +17,8 @@ class TheoryCommand:
     """also write the table to this file"""
     figure: Path | None = None
     """draw the gap of the contrastive bonus against K into this file"""
-    worlds: int = 4000
-    seed: int = 0
+    worlds: Count = 4000
+    seed: Seed = 0
 
 
 def main(args: list[str], console: Console) -> int:

@@ -1,11 +1,15 @@
 """Fields of the config by their dotted names, such as "world.latent"."""
 
+import reprlib
 import typing
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, Literal
 
 from curiax.errors import UserError, unknown_name
+
+LARGEST = 2**63  # integers are below this
+EXPECTED = {int: "an integer", float: "a number", bool: "True or False", str: "a printable str"}
 
 
 def names(config: Any, prefix: str = "") -> list[str]:
@@ -62,6 +66,10 @@ def option(name: str, value: Any) -> list[str]:
     return [flag(name), *map(str, value if isinstance(value, tuple | list) else [value])]
 
 
+def is_read(name: str, read: Sequence[str]) -> bool:
+    return name in read or f"{name.partition('.')[0]}.*" in read
+
+
 def refuse_unread(who: str, config: Any, usual: Any, read: Iterable[str]) -> None:
     """Raises a UserError if a field was set that this command does not read.
 
@@ -69,8 +77,22 @@ def refuse_unread(who: str, config: Any, usual: Any, read: Iterable[str]) -> Non
     """
     read = list(read)
     for name in differences(usual, config):
-        if name not in read and f"{name.partition('.')[0]}.*" not in read:
+        if not is_read(name, read):
             raise UserError(f"{flag(name)}: {who} does not read it; it reads {', '.join(map(flag, read))}")
+
+
+def read_options(options: Any, config: Any, read: Sequence[str]) -> dict[str, Any]:
+    """Options of a program, by the names of their fields: "world.contrast-share" is "world.contrast_share".
+
+    Raises a UserError if they are not names with values, or set a field that is not in `read`.
+    """
+    if not (options is None or (isinstance(options, Mapping) and all(isinstance(name, str) for name in options))):
+        raise UserError(f"options: got {options!r}, expected names with values, such as {{'world.latent': 64}}")
+    named = {name.replace("-", "_"): value for name, value in (options or {}).items()}
+    for name in named:
+        if name in names(config) and not is_read(name, read):
+            raise UserError(f"options: {name}: a curiosity in your own loop does not read it")
+    return named
 
 
 def override(config: Any, name: str, value: Any) -> Any:
@@ -78,28 +100,41 @@ def override(config: Any, name: str, value: Any) -> Any:
     known = names(config)
     if name not in known:
         raise UserError(unknown_name("option", name, known))
-    return replaced(config, {name: _checked(name, type_of(config, name), value)})
+    return replaced(config, {name: checked(name, type_of(config, name), value)})
 
 
-def _checked(name: str, hint: Any, value: Any) -> Any:
+def checked(name: str, hint: Any, value: Any) -> Any:
+    """The value of a field in the field's type. Raises a UserError if it is of another type."""
     while hasattr(hint, "__metadata__"):  # Annotated
         hint = hint.__origin__
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is tuple:
-        if isinstance(value, str) or not isinstance(value, Iterable):
+        if isinstance(value, str | Mapping) or not isinstance(value, Iterable):
             raise _wrong(name, value, "a tuple")
-        return tuple(_checked(name, arguments[0], item) for item in value)
+        return tuple(checked(name, arguments[0], item) for item in value)
     if origin is Literal:
         if value not in arguments:
             raise _wrong(name, value, f"one of {', '.join(map(str, arguments))}")
         return value
-    number = not isinstance(value, bool) and hasattr(value, "__index__" if hint is int else "__float__")
-    if hint in (int, float) and number and not isinstance(value, str):
-        return hint(value)
-    if hint not in (int, float) and isinstance(value, hint):
-        return value
-    raise _wrong(name, value, {int: "an integer", float: "a number", bool: "True or False"}.get(hint, hint.__name__))
+    if hint in (int, float):
+        found = _number(hint, value)
+    else:
+        found = value if isinstance(value, hint) and str(value).isprintable() else None
+    if found is None:
+        raise _wrong(name, value, EXPECTED[hint])
+    return found
+
+
+def _number(kind: type, value: Any) -> int | float | None:
+    """The value as an int or float; None if it is no such number, or too large."""
+    if isinstance(value, bool) or not hasattr(value, "__index__" if kind is int else "__float__"):
+        return None
+    try:
+        number = kind(value)
+    except (OverflowError, TypeError):  # too large for a float; an array
+        return None
+    return number if kind is float or abs(number) < LARGEST else None
 
 
 def _wrong(name: str, value: Any, expected: str) -> UserError:
-    return UserError(f"{name}: got {value!r}, expected {expected}")
+    return UserError(f"{name}: got {reprlib.repr(value)}, expected {expected}")

@@ -1,6 +1,7 @@
 """The presets of each family of environments: the one place where sizes depend on the family."""
 
 from dataclasses import replace
+from typing import Any
 
 from curiax.config.schema import BonusConfig, Config, NetworkConfig, VMPOConfig, WorldConfig
 from curiax.errors import UserError, unknown_name
@@ -118,6 +119,8 @@ CELL = 10  # pixels a side in pictures of the larger game
 GYMNAX_LAPTOP = replace(BASE, env_steps=1_000_000, network=replace(BASE.network, encoder_hidden=(64,)))
 
 FAMILIES = {
+    "maze": PRESETS,
+    "scm": PRESETS,
     "craftax": {"laptop": CRAFTAX_LAPTOP, "paper": CRAFTAX_PAPER},
     "craftax/pixels": {
         preset.preset: replace(preset, network=replace(preset.network, patch=CELL))
@@ -132,7 +135,20 @@ FAMILIES = {
 
 def preset_for(name: str, env: str) -> Config:
     """The preset of that name for an environment; its other fields are as in the preset."""
-    return FAMILIES.get(env, FAMILIES.get(env.partition("/")[0], PRESETS))[name]
+    family = env.partition("/")[0]
+    own = family if family in FAMILIES else "gymnax"  # a JAX environment of the user's is most like gymnax's
+    return FAMILIES.get(env, FAMILIES[own])[name]
+
+
+def read_preset(preset: Any, family: str) -> Config:
+    """The preset of that name for a family of environments. A config is returned as it is."""
+    if isinstance(preset, Config):
+        return preset
+    if not isinstance(preset, str):
+        raise UserError(f"preset: got {preset!r}, expected {' or '.join(PRESETS)}, or a curiax.config.Config")
+    if preset not in PRESETS:
+        raise UserError(unknown_name("preset", preset, PRESETS))
+    return preset_for(preset, family)
 
 
 def preset_of(args: list[str]) -> Config:

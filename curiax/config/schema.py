@@ -2,15 +2,16 @@
 
 import dataclasses
 import json
+import reprlib
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_type_hints
 
 import tyro
 
-from curiax.config.ranges import Above, Layers, Range
+from curiax.config.dotted import checked
+from curiax.config.ranges import Above, Count, Layers, Range, Seed, Size
 from curiax.errors import UserError
 
-Size = Annotated[int, Range(1, 2**16)]
 Share = Annotated[float, Range(0, 1)]
 Positive = Annotated[float, Above(0)]
 NotNegative = Annotated[float, Range(0)]
@@ -44,11 +45,11 @@ class NetworkConfig:
 class WorldConfig:
     """The curiosity's world model. H, τ, λ, z, ε are the paper's."""
 
-    horizon: Annotated[int, Range(1)] = 1
+    horizon: Count = 1
     """H: open-loop steps predicted; at most the unroll"""
     hidden: Annotated[Layers, "not empty"] = (256, 256)
     """hidden layers of predictor, reconstructor and generator"""
-    half_life: Annotated[int, Range(0)] = 500
+    half_life: Annotated[int, Range(0, 2**31 - 1)] = 500
     """updates in which the world model's learning rate halves, down to 1/400; 0 keeps it constant"""
     critic_hidden: Annotated[Layers, "not empty"] = (128, 128)
     """hidden layers of the critic, which sees every pair of a context and a hindsight vector"""
@@ -92,7 +93,7 @@ class VMPOConfig:
     """ε_η: the larger, the more the best of the batch count"""
     epsilon_alpha: NotNegative = 0.005
     """ε_α: the KL limit of discrete policies"""
-    target_period: Annotated[int, Range(1)] = 45
+    target_period: Annotated[int, Range(1, 2**31 - 1)] = 45
     """updates between copies of the online network to the acting one"""
     entropy_weight: NotNegative = 0.001
     """weight of the entropy bonus"""
@@ -130,14 +131,14 @@ class Config:
     """an environment, see `curiax list envs`"""
     curiosity: str = "byol-hindsight"
     """a method, see `curiax list methods`"""
-    seed: Annotated[int, Range(0, 2**32 - 1)] = 0
+    seed: Seed = 0
     """the one source of randomness"""
     preset: Literal["laptop", "paper"] = "laptop"
     """where the defaults come from"""
     reward: Literal["intrinsic", "mixed"] = "intrinsic"
     """curiosity alone, or added to the environment's own reward"""
-    env_steps: Annotated[int, Range(1)] = 3_500_000
-    """environment steps in all"""
+    env_steps: Annotated[int, Range(1, 10**15)] = 3_500_000
+    """environment steps in all, rounded to whole log intervals"""
     batch_size: Annotated[int, Range(1, 2**20)] = 32
     """B: trajectories per update, and K of the contrastive loss"""
     unroll: Annotated[int, Range(2, 2**20)] = 16
@@ -150,7 +151,7 @@ class Config:
     """where the environment is stepped on the host: never collect a batch while learning from another"""
     log_every: Annotated[int, Range(1, 2**20)] = 50
     """updates per row of metrics; they run as one compiled program"""
-    checkpoint_every: Annotated[int, Range(1)] = 2000
+    checkpoint_every: Count = 2000
     """updates between checkpoints"""
     network: NetworkConfig = field(default_factory=NetworkConfig)
     world: WorldConfig = field(default_factory=WorldConfig)
@@ -190,23 +191,31 @@ def to_dict(config: Config) -> dict[str, Any]:
 
 
 def from_dict(values: dict[str, Any]) -> Config:
-    """The inverse of `to_dict`, also after a trip through JSON. Retired fields of older versions are dropped."""
-    return _build(Config, values, "")
+    """The inverse of `to_dict`, also after a trip through JSON. Retired fields of older versions are dropped.
+
+    Raises a ValueError that names a field which is unknown or of another type. Ranges are checked by `validate`.
+    """
+    try:
+        return _build(Config, values, "")
+    except UserError as error:
+        raise ValueError(str(error)) from None
 
 
-def _build(part: type, values: dict[str, Any], prefix: str) -> Any:
+def _build(part: type, values: Any, prefix: str) -> Any:
+    if not isinstance(values, dict):
+        raise ValueError(f"{prefix.rstrip('.') or 'config'}: got {reprlib.repr(values)}, expected names and values")
     built: dict[str, Any] = {}
-    known = {one.name: one for one in dataclasses.fields(part)}
+    known = get_type_hints(part, include_extras=True)
     for name, value in values.items():
         if prefix + name in RETIRED:
             continue
         name = RENAMED.get(prefix + name, name)
         if name not in known:
-            raise KeyError(f"{prefix}{name} is no field")
-        inner: Any = known[name].type
-        if dataclasses.is_dataclass(inner):
-            value = _build(inner, value, f"{prefix}{name}.")  # pyright: ignore[reportArgumentType]
-        built[name] = tuple(value) if isinstance(value, list) else value
+            raise ValueError(f"{reprlib.repr(f'{prefix}{name}')} is no field")
+        if dataclasses.is_dataclass(known[name]):
+            built[name] = _build(known[name], value, f"{prefix}{name}.")
+        else:
+            built[name] = checked(f"{prefix}{name}", known[name], value)
     return part(**built)
 
 

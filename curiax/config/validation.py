@@ -1,12 +1,16 @@
-"""Checks a config: the range of each field, and conditions on several fields."""
+"""Checks a config: the range of each field, and conditions on several fields. Checks the options of a command."""
 
+import math
 import typing
-from typing import Any
+from dataclasses import fields
+from typing import Any, TypeVar
 
 from curiax.config.dotted import flag, get, names, type_of
-from curiax.config.ranges import is_layers, must_not_be_empty, range_of
+from curiax.config.ranges import must_not_be_empty, range_of
 from curiax.config.schema import AtariOptions, Config, GymOptions, keywords
 from curiax.errors import UserError
+
+Options = TypeVar("Options")
 
 
 def validate(config: Config) -> Config:
@@ -23,15 +27,25 @@ def validate(config: Config) -> Config:
     return config
 
 
+def check_options(options: Options) -> Options:
+    """Returns the options of a command, a dataclass. Raises a UserError if one is outside the range beside it."""
+    hints = typing.get_type_hints(type(options), include_extras=True)
+    for field in fields(options):  # pyright: ignore[reportArgumentType]
+        if (value := getattr(options, field.name)) is not None:
+            check_field(field.name, hints[field.name], value)
+    return options
+
+
 def check_field(name: str, hint: Any, value: Any) -> None:
-    """Raises a UserError if the value is not allowed."""
+    """Raises a UserError if the value is not allowed. The range of a tuple is that of each item."""
     allowed = range_of(hint)
-    if allowed is not None and not allowed.allows(value):
-        raise UserError(f"{flag(name)} {value}: must be {allowed}")
-    if is_layers(hint) and any(size < 1 for size in value):
-        raise UserError(f"{flag(name)} {' '.join(map(str, value))}: every layer must have at least one unit")
+    items = value if isinstance(value, tuple) else (value,)
+    bad = [item for item in items if allowed is not None and not allowed.allows(item)]
+    if bad:
+        finite = "" if -math.inf < bad[0] < math.inf else "finite and "
+        raise UserError(f"{flag(name)} {bad[0]}: must be {finite}{allowed}")
     if must_not_be_empty(hint) and not value:
-        raise UserError(f"{flag(name)}: there must be at least one layer")
+        raise UserError(f"{flag(name)}: needs at least one value")
     bare = hint.__origin__ if hasattr(hint, "__metadata__") else hint  # without annotations
     options = typing.get_args(bare) if typing.get_origin(bare) is typing.Literal else ()
     if options and value not in options:

@@ -1,35 +1,48 @@
 """A curiosity method is a representation and a measure (Table 1 of the paper)."""
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from curiax.config import Config
-from curiax.curiosity.base import Curiosity, Measure, combine
-from curiax.curiosity.dora import dora
-from curiax.curiosity.measures.aleatoric import aleatoric
-from curiax.curiosity.measures.hindsight import hindsight
-from curiax.curiosity.measures.predict import predict
-from curiax.curiosity.measures.variants import contrast_paid, separable_critic, with_outcomes, without_contrast
+from curiax.curiosity.deferred import deferred
 from curiax.curiosity.representations import REPRESENTATIONS
-from curiax.curiosity.representations.emi import emi
-from curiax.curiosity.rnd import rnd
-from curiax.curiosity.table import METHODS
+from curiax.curiosity.table import METHODS, Method
 from curiax.errors import UserError, unknown_name
-from curiax.types import EnvSpec
 
-MEASURES: dict[str, Callable[[Config], Measure]] = {
-    "predict": predict,
-    "aleatoric": aleatoric,
-    "hindsight": hindsight,
+if TYPE_CHECKING:
+    from curiax.curiosity.base import Curiosity, Measure
+    from curiax.types import EnvSpec
+
+MEASURES: "dict[str, Callable[[Config], Measure]]" = {
+    "predict": deferred("measures.predict.predict"),
+    "aleatoric": deferred("measures.aleatoric.aleatoric"),
+    "hindsight": deferred("measures.hindsight.hindsight"),
 }
 MEASURES |= {  # for the studies of appendix B
-    "hindsight-outcomes": with_outcomes,
-    "hindsight-no-contrast": without_contrast,
-    "hindsight-contrast-paid": contrast_paid,
-    "hindsight-separable": separable_critic,
+    "hindsight-outcomes": deferred("measures.variants.with_outcomes"),
+    "hindsight-no-contrast": deferred("measures.variants.without_contrast"),
+    "hindsight-contrast-paid": deferred("measures.variants.contrast_paid"),
+    "hindsight-separable": deferred("measures.variants.separable_critic"),
 }
 
 # Methods that are not a representation and a measure.
-OTHERS: dict[str, Callable[[Config, EnvSpec], Curiosity]] = {"rnd": rnd, "dora": dora, "emi": emi}
+OTHERS: "dict[str, Callable[[Config, EnvSpec], Curiosity]]" = {
+    "rnd": deferred("rnd.rnd"),
+    "dora": deferred("dora.dora"),
+    "emi": deferred("representations.emi.emi"),
+}
+
+TABLE_1 = frozenset(METHODS)
+
+
+def register(name: str, method: "str | Callable[[Config, EnvSpec], Curiosity]", about: str = "") -> None:
+    """Adds a named method: REPRESENTATION+MEASURE, or a function that makes a `Curiosity`. `about` is its line in
+    `curiax list methods`."""
+    if name in TABLE_1 or "+" in name or not name:
+        raise UserError(f"register {name}: must be a new name without +; there are: {', '.join(METHODS)}")
+    if not isinstance(method, str):
+        OTHERS[name] = method
+    METHODS[name] = Method(name, resolve(method) if isinstance(method, str) else name, about)
 
 
 def resolve(name: str) -> str:
@@ -56,8 +69,10 @@ def uses_hindsight(name: str) -> bool:
     return resolve(name).partition("+")[2].startswith("hindsight")
 
 
-def make(config: Config, spec: EnvSpec) -> Curiosity:
+def make(config: Config, spec: "EnvSpec") -> "Curiosity":
     """The method that the config names."""
+    from curiax.curiosity.base import combine
+
     composition = resolve(config.curiosity)
     if composition in OTHERS:
         return OTHERS[composition](config, spec)

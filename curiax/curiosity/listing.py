@@ -41,7 +41,8 @@ def table_1(columns: dict[str, str]) -> Table:
     table.add_column("method", no_wrap=True)
     for field, heading in columns.items():
         table.add_column(heading, justify="center" if field in IS_SAID_TO_BE else "left", overflow="fold")
-    for name, method in (METHODS | {"…+hindsight": HINDSIGHT}).items():
+    claimed = {name: method for name, method in METHODS.items() if method.inputs}  # not the user's own
+    for name, method in (claimed | {"…+hindsight": HINDSIGHT}).items():
         table.add_row(name, *(cell(getattr(method, field)) for field in columns))
     return table
 

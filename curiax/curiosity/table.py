@@ -4,18 +4,18 @@ from typing import NamedTuple
 
 
 class Method(NamedTuple):
-    """A row of the table. The fields from `inputs` on are the paper's claims."""
+    """A row of the table. The fields from `inputs` on are the paper's claims; a method of the user's has none."""
 
     name: str  # as its authors call it
     composition: str  # representation+measure, or the name of a method that is neither
     about: str
-    inputs: str
-    target: str
-    measure: str
-    space: str  # what the representation is
-    random_noise: bool  # robust to noise that depends on nothing
-    dependent_noise: bool  # robust to noise that depends on state or action
-    dynamics: bool  # aware of the world's dynamics
+    inputs: str = ""
+    target: str = ""
+    measure: str = ""
+    space: str = ""  # what the representation is
+    random_noise: bool | None = None  # robust to noise that depends on nothing
+    dependent_noise: bool | None = None  # robust to noise that depends on state or action
+    dynamics: bool | None = None  # aware of the world's dynamics
 
 
 NOW, NEXT = "Xₜ, Aₜ", "Xₜ₊₁"

@@ -1,71 +1,74 @@
-"""The table of environments."""
+"""The table of environments. A family is imported when one of its environments is made: names alone need no JAX."""
 
 from collections.abc import Callable
 from importlib import import_module
 from types import ModuleType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from curiax.config import Config
-from curiax.envs import atari, craftax, gymnax, maze, scm
-from curiax.envs.base import Environment, HostEnvironment
-from curiax.errors import UserError, unknown_name
-from curiax.types import EnvSpec, Profile, Score
+from curiax.envs.own import OWN, made, register
+from curiax.envs.table import ENVS
+from curiax.errors import UserError, not_installed, unknown_name
 
-ENVS = {f"maze/{name}": setting.about for name, setting in maze.SETTINGS.items()}
-ENVS |= {f"scm/{name}": about for name, about in scm.ABOUT.items()}
-ENVS |= {f"atari/{name}": about for name, about in atari.ABOUT.items()}
-ENVS |= {"atari/GAME": "any of EnvPool's games by its ALE name"}
-ENVS |= {f"craftax/{name}": about for name, about in craftax.ABOUT.items()}
-ENVS |= {f"gymnax/{name}": about for name, about in gymnax.ABOUT.items()}  # and all others of gymnax, by name
-ENVS |= {"gym/ID": "any Gymnasium environment by its id, such as gym/CartPole-v1"}
+if TYPE_CHECKING:
+    from curiax.envs.base import Environment, HostEnvironment
+    from curiax.types import EnvSpec, Profile, Score
 
-FOREIGN = {"craftax": craftax, "gymnax": gymnax}  # third-party JAX environments
+__all__ = ["ENVS", "HOSTS", "Host", "check_name", "make", "make_host", "on_host", "play", "profile_of", "register"]
+__all__ += ["scores_of", "setting_of", "spec_of"]
+
+FOREIGN = ("craftax", "gymnax")  # third-party JAX environments
+DESCRIBED = ("maze", "scm", "atari", "craftax")  # families that say more of themselves than a name
+PLAYERS = {"maze": "curiax.envs.maze.play"}  # families that a person can play in a terminal
 
 
-def make(name: str) -> Environment:
+def family_of(name: str) -> ModuleType:
+    return import_module(f"curiax.envs.{name.partition('/')[0]}")
+
+
+def make(name: str) -> "Environment":
     """The environment of that name."""
     family, _, rest = name.partition("/")
     if family in HOSTS:
         raise UserError(f"{name}: is stepped on the host, not compiled; use envs.make_host")
+    if name in OWN:
+        return made(name)
     if family in FOREIGN:
-        return FOREIGN[family].make(rest)
-    if name not in ENVS:
-        raise UserError(unknown_name("environment", name, ENVS))
-    if name.startswith("scm/"):
-        return scm.make(name.removeprefix("scm/"))
-    return maze.make(name.removeprefix("maze/"), coin_reward=1.0)  # only matters with mixed rewards
+        return family_of(name).make(rest)
+    check_name(name)
+    options = {"coin_reward": 1.0} if family == "maze" else {}  # only matters with mixed rewards
+    return family_of(name).make(rest, **options)
 
 
 class Host(NamedTuple):
     """A family of environments that are stepped on the host."""
 
-    make: Callable[[Config, int, int], HostEnvironment]  # config, batch size, seed
-    spec: Callable[[Config], EnvSpec]
+    make: Callable[[Config, int, int], "HostEnvironment"]  # config, batch size, seed
+    spec: Callable[[Config], "EnvSpec"]
 
 
-def make_atari(config: Config, batch_size: int, seed: int) -> HostEnvironment:
-    return atari.make(config.env.removeprefix("atari/"), batch_size, config.atari, seed)
+def make_atari(config: Config, batch_size: int, seed: int) -> "HostEnvironment":
+    return family_of(config.env).make(setting_of(config.env), batch_size, config.atari, seed)
 
 
-def spec_of_atari(config: Config) -> EnvSpec:
-    return atari.spec_of(config.env.removeprefix("atari/"), config.atari)
+def spec_of_atari(config: Config) -> "EnvSpec":
+    return family_of(config.env).spec_of(setting_of(config.env), config.atari)
 
 
-def make_gym(config: Config, batch_size: int, seed: int) -> HostEnvironment:
-    return load_gym().make(config.env.removeprefix("gym/"), batch_size, config.gym, seed)
+def make_gym(config: Config, batch_size: int, seed: int) -> "HostEnvironment":
+    return load_gym().make(setting_of(config.env), batch_size, config.gym, seed)
 
 
-def spec_of_gym(config: Config) -> EnvSpec:
-    return load_gym().spec_of(config.env.removeprefix("gym/"), config.gym)
+def spec_of_gym(config: Config) -> "EnvSpec":
+    return load_gym().spec_of(setting_of(config.env), config.gym)
 
 
 def load_gym() -> ModuleType:
     """The Gymnasium adapter. Raises a UserError if Gymnasium is not installed."""
     try:
-        from curiax.envs import gymnasium as host
+        return import_module("curiax.envs.gymnasium")
     except ImportError as error:
-        raise UserError(f"gym/… needs Gymnasium: pip install 'curiax[gym]' ({error})") from error
-    return host
+        raise not_installed("Gymnasium", "gym") from error
 
 
 HOSTS = {"atari": Host(make_atari, spec_of_atari), "gym": Host(make_gym, spec_of_gym)}
@@ -75,33 +78,31 @@ def on_host(name: str) -> bool:
     return name.partition("/")[0] in HOSTS
 
 
-def make_host(config: Config, batch_size: int, seed: int) -> HostEnvironment:
+def make_host(config: Config, batch_size: int, seed: int) -> "HostEnvironment":
     return HOSTS[config.env.partition("/")[0]].make(config, batch_size, seed)
 
 
-def spec_of(config: Config) -> EnvSpec:
+def spec_of(config: Config) -> "EnvSpec":
     """The spec of the config's environment, compiled or on the host."""
     if on_host(config.env):
         return HOSTS[config.env.partition("/")[0]].spec(config)
     return make(config.env).spec
 
 
-PLAYERS = {"maze": "curiax.envs.maze.play"}  # families that a person can play in a terminal
-PROFILES = {
-    "maze": maze.profile_of,
-    "scm": scm.profile_of,
-    "atari": atari.profile_of,
-    "craftax": craftax.profile_of,
-}
-
-
-def profile_of(name: str) -> Profile:
+def profile_of(name: str) -> "Profile":
     """What the environment of that name says of itself."""
+    from curiax.types import RETURN_TEXT, Profile
+
     family, _, rest = name.partition("/")
-    return PROFILES[family](rest) if family in PROFILES else Profile(rest or name)
+    if name in OWN:
+        return OWN[name].profile or Profile(name)
+    if family in DESCRIBED:
+        return family_of(name).profile_of(rest)
+    plain = (rest or name).rpartition(":")[2]  # without a module of the user's
+    return Profile(plain, text=(f"{plain} is a Gymnasium environment. " if family == "gym" else "") + RETURN_TEXT)
 
 
-def scores_of(name: str) -> tuple[Score, ...]:
+def scores_of(name: str) -> "tuple[Score, ...]":
     return profile_of(name).scores
 
 
@@ -121,11 +122,13 @@ def play(name: str, seed: int) -> None:
 
 def check_name(name: str) -> None:
     """Raises a UserError with the nearest names if there is no such environment."""
-    if name.startswith("atari/"):
-        atari.load(name.removeprefix("atari/"))
-    elif name.startswith("gym/"):
-        load_gym().find(name.removeprefix("gym/"))
-    elif name.partition("/")[0] in FOREIGN:
-        FOREIGN[name.partition("/")[0]].check_name(name.partition("/")[2])
+    family, _, rest = name.partition("/")
+    if family == "atari":
+        family_of(name).load(rest)
+    elif family == "gym":
+        load_gym().find(rest)
+    elif family in FOREIGN:
+        family_of(name).check_name(rest)
     elif name not in ENVS:
-        raise UserError(unknown_name("environment", name, ENVS))
+        listed = [*ENVS, "or what a module of yours registers, with --import MODULE"]
+        raise UserError(unknown_name("environment", name, ENVS, listed))

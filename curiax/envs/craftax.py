@@ -16,7 +16,7 @@ from jaxtyping import Array, Float, UInt8
 
 from curiax.envs.base import Environment
 from curiax.envs.foreign import Answer, Foreign, adapt, their_rules
-from curiax.errors import UserError, unknown_name
+from curiax.errors import UserError, not_installed, unknown_name
 from curiax.types import RETURN, Profile, Score
 
 
@@ -25,16 +25,14 @@ class Game(NamedTuple):
     package: str  # where its constants are
     pixels: bool
     time_limit: int
-    about: str
 
 
 GAMES = {
-    "classic-symbolic": Game("Craftax-Classic-Symbolic-v1", "craftax_classic", False, 10_000, "Crafter, as a vector"),
-    "classic-pixels": Game("Craftax-Classic-Pixels-v1", "craftax_classic", True, 10_000, "Crafter, as 63×63 images"),
-    "symbolic": Game("Craftax-Symbolic-v1", "craftax", False, 100_000, "Craftax (nine floors), as a vector"),
-    "pixels": Game("Craftax-Pixels-v1", "craftax", True, 100_000, "Craftax (nine floors), as 130×110 images"),
+    "classic-symbolic": Game("Craftax-Classic-Symbolic-v1", "craftax_classic", False, 10_000),
+    "classic-pixels": Game("Craftax-Classic-Pixels-v1", "craftax_classic", True, 10_000),
+    "symbolic": Game("Craftax-Symbolic-v1", "craftax", False, 100_000),
+    "pixels": Game("Craftax-Pixels-v1", "craftax", True, 100_000),
 }
-ABOUT = {name: game.about for name, game in GAMES.items()}
 ACHIEVEMENT = "achievement/"
 NEVER = 2**30  # steps
 SCORES = (
@@ -72,7 +70,7 @@ def constants(game: Game) -> ModuleType:
         with their_rules():
             return import_module(f"craftax.{game.package}.constants")
     except ImportError:
-        raise UserError("Craftax is not installed: pip install 'curiax[craftax]'") from None
+        raise not_installed("Craftax", "craftax") from None
 
 
 @cache

@@ -5,8 +5,11 @@ Gymnasium's three autoreset modes NEXT_STEP does just that. In the other two an 
 then steps with the rest: that step is discarded, and the environment is reset once more by itself.
 """
 
+import contextlib
 import functools
-import importlib
+import os
+import signal
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -18,8 +21,9 @@ from jaxtyping import Bool, Float, Shaped
 from curiax.config import GymOptions, keywords
 from curiax.envs.base import HostEnvironment, HostStep
 from curiax.envs.gymnasium_observations import Reading, pick, picked, read, read_space
+from curiax.envs.modules import import_from_here
 from curiax.envs.spaces import Actions, from_unit, read_action_space
-from curiax.errors import UserError, first_line, unknown_name
+from curiax.errors import EnvironmentFailed, Explained, UserError, cause, debugging, unknown_name
 from curiax.types import EnvSpec
 
 # Modules that register the ids with these prefixes. For others, the user names the module: MODULE:ID.
@@ -39,7 +43,32 @@ def make(name: str, batch_size: int, options: GymOptions, seed: int) -> HostEnvi
     reading, actions = spaces_of(name, options)
     pool = make_pool(name, batch_size, options, reading)
     streams = Streams(pool, reading, actions, seed)
-    return HostEnvironment(spec_of(name, options), streams.reset, streams.step, pool.close)
+    reset, step = (failing_clearly(name, function) for function in (streams.reset, streams.step))
+    return HostEnvironment(spec_of(name, options), reset, step, pool.close)
+
+
+def failing_clearly(name: str, function: Callable[..., HostStep]) -> Callable[..., HostStep]:
+    """The same function. What the environment raises becomes an `EnvironmentFailed` that names its file and line."""
+
+    def call(*args: Any) -> HostStep:
+        try:
+            with quiet():
+                return function(*args)
+        except Exception as error:  # whatever an environment raises
+            raise EnvironmentFailed(f"gym/{name}", cause(error)) from error
+
+    return call
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Keeps Gymnasium from printing the tracebacks of its processes inside the block, except with `--debug`."""
+    level = gymnasium.logger.min_level
+    gymnasium.logger.min_level = level if debugging() else gymnasium.logger.ERROR + 1
+    try:
+        yield
+    finally:
+        gymnasium.logger.min_level = level
 
 
 def spec_of(name: str, options: GymOptions) -> EnvSpec:
@@ -79,11 +108,8 @@ def find(name: str) -> Any:
     """Gymnasium's registry entry. Raises a UserError with the nearest name if there is none."""
     module, _, plain = name.rpartition(":")
     module = module or next((module for start, module in REGISTERED_BY.items() if name.startswith(start)), "")
-    try:
-        if module:
-            importlib.import_module(module)
-    except ImportError as error:
-        raise UserError(f"gym/{name}: {module} cannot be imported ({first_line(error)})") from None
+    if module:
+        import_from_here(module, f"gym/{name}")
     if plain not in gymnasium.registry:
         known = sorted(gymnasium.registry)
         listed = [f"{len(known)} names", "more by MODULE:ID, where a module of yours registers them"]
@@ -101,7 +127,7 @@ def make_pool(name: str, batch_size: int, options: GymOptions, reading: Reading 
     how = {
         "vectorization_mode": "async" if run_async else "sync",
         "vector_kwargs": vector | ({"context": "forkserver"} if run_async else {}),  # JAX must not be forked
-        "wrappers": [] if reading is None else [functools.partial(Picked, reading=reading)],
+        "wrappers": [] if reading is None else [functools.partial(Picked, reading=reading, parent=os.getpid())],
         "disable_env_checker": True,  # we check every step
     }
     return build(name, batch_size, options, how)
@@ -126,17 +152,39 @@ def build(name: str, batch_size: int, options: GymOptions, how: dict[str, Any]) 
     try:
         return gymnasium.make_vec(name.rpartition(":")[2], batch_size, **how, **keywords(options))
     except Exception as error:  # whatever an environment raises
-        reason = f"{type(error).__name__}: {first_line(error)}"
-        raise UserError(f"gym/{name}: cannot be made ({reason})") from error
+        raise UserError(f"gym/{name}: cannot be made ({cause(error)})") from error
 
 
 class Picked(gymnasium.ObservationWrapper):
-    """Drops the parts of observations that are not read."""
+    """Drops the parts of observations that are not read.
 
-    def __init__(self, env: gymnasium.Env, reading: Reading):
+    In a process of its own, it ignores Ctrl-C, which the program handles, and explains what the environment raises:
+    the other process will not see the traceback.
+    """
+
+    def __init__(self, env: gymnasium.Env, reading: Reading, parent: int):
         super().__init__(env)
-        self._reading = reading
+        self._reading, self._elsewhere = reading, os.getpid() != parent
         self.observation_space = picked(reading, env.observation_space)[1]
+        if self._elsewhere:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def reset(self, **kwargs: Any) -> Any:
+        with self._explaining():
+            return super().reset(**kwargs)
+
+    def step(self, action: Any) -> Any:
+        with self._explaining():
+            return super().step(action)
+
+    @contextlib.contextmanager
+    def _explaining(self) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:
+            if self._elsewhere:
+                raise Explained(cause(error)) from error
+            raise
 
     def observation(self, observation: Any) -> Any:
         return pick(self._reading, observation)

@@ -10,13 +10,8 @@ import jax.numpy as jnp
 
 from curiax.envs.base import Environment
 from curiax.envs.foreign import Answer, Foreign, adapt, their_rules
-from curiax.errors import UserError, first_line, unknown_name
+from curiax.errors import UserError, first_line, not_installed, unknown_name
 
-ABOUT = {
-    "CartPole-v1": "gymnax: keep a pole upright (any other gymnax environment by its name)",
-    "DeepSea-bsuite": "gymnax: one path in 2⁸ leads to the reward",
-    "Breakout-MinAtar": "gymnax: Breakout on 10×10 cells",
-}
 NEVER = 2**30  # steps
 
 
@@ -25,7 +20,7 @@ def load() -> Any:
         with their_rules():
             return import_module("gymnax")
     except ImportError:
-        raise UserError("gymnax is not installed: pip install 'curiax[gymnax]'") from None
+        raise not_installed("gymnax", "gymnax") from None
 
 
 def check_name(name: str) -> None:

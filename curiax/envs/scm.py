@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt32
 
 from curiax.envs.base import Environment
+from curiax.envs.table import SCM
 from curiax.types import EnvSpec, Profile, TimeStep
 
 ACTIONS = ("stay", "forwards", "backwards", "turn")
@@ -43,15 +44,10 @@ KINDS = {
     "state": Kind(False, True, False),
     "action": Kind(False, False, True),
 }
-ABOUT = {
-    "independent": "structural-causal world; the screen is lit by chance",
-    "state": "structural-causal world; the screen is lit at some places",
-    "action": "structural-causal world; the screen is lit by staying",
-}
 
 
 def profile_of(kind_name: str) -> Profile:
-    return Profile("the structural-causal world", about=ABOUT.get(kind_name, ""), noise="noise on the screen")
+    return Profile("the structural-causal world", about=SCM.get(kind_name, ""), noise="noise on the screen")
 
 
 class Noise(NamedTuple):

@@ -1,10 +1,13 @@
 """Observation and action spaces, and checks of the arrays that belong to them.
 
-Any object with the attributes of Gymnasium's Box, Discrete or MultiDiscrete will do. The classes here need no
-Gymnasium.
+Any object with the attributes of Gymnasium's Box, Discrete, MultiDiscrete or MultiBinary will do. The classes here need
+no Gymnasium.
 """
 
+import contextlib
 import math
+from collections.abc import Iterator
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,9 +43,18 @@ class MultiDiscrete(NamedTuple):
 class Observations(NamedTuple):
     """A parsed observation space."""
 
-    shape: tuple[int, ...]
+    shape: tuple[int, ...]  # as the networks read it
     dtype: str
     scale: float  # divides observations, to bring values to size 1
+    categories: tuple[Any, ...] | None = None  # `Categories`, if they are integers that become one-hot
+
+
+class Categories(NamedTuple):
+    """The integers of a Discrete or MultiDiscrete space: value i is one of sizes[i], the lowest is start[i]."""
+
+    shape: tuple[int, ...]  # as the caller gives them
+    sizes: tuple[int, ...]
+    start: tuple[int, ...]
 
 
 class Actions(NamedTuple):
@@ -66,20 +78,43 @@ class Segment(NamedTuple):
 
 
 def read_observation_space(space: Any, scale: float | None) -> Observations:
-    """The parsed space. By default the scale is the largest bound of integers, and 1 for floats."""
-    if getattr(space, "shape", None) is None or getattr(space, "dtype", None) is None:
-        raise UserError(f"observation_space: got {space!r}, expected a Box: an object with shape, dtype, low and high")
+    """The parsed space. By default the scale is the largest bound of integers, and 1 for floats and one-hot vectors."""
+    if scale is not None and not (isinstance(scale, Real) and math.isfinite(scale) and scale > 0):
+        raise UserError(f"observation_scale: got {scale!r}, expected a number above 0")
+    expected = "a Box with a shape such as (4,), Discrete, MultiDiscrete or MultiBinary"
+    with one_clear_line("observation_space", space, expected):
+        return _observations(space, scale)
+
+
+def _observations(space: Any, scale: float | None) -> Observations:
+    categories = read_categories(space)
+    if categories is not None:
+        return Observations((sum(categories.sizes),), "uint8", scale or 1.0, categories)
     shape, dtype = tuple(int(length) for length in space.shape), np.dtype(space.dtype)
     if dtype.kind not in "fiub" or not all(length > 0 for length in shape):
         raise UserError(f"observation_space: got shape {shape} of {dtype}, expected numbers, at least one")
     if len(shape) == 3 and shape[0] < 16 <= min(shape[1:]):
         raise UserError(f"observation_space: got images of shape {shape}, expected channels last, [H, W, C]")
+    if scale is None and hasattr(space, "n"):  # MultiBinary
+        scale = 1.0
     if scale is None:
         bounds = np.abs(np.array([np.min(space.low), np.max(space.high)], float))
-        scale = float(bounds.max()) if dtype.kind in "iu" and np.isfinite(bounds).all() else 1.0
-    if not (math.isfinite(scale) and scale > 0):
-        raise UserError(f"observation_scale: got {scale}, expected a number above 0")
-    return Observations(shape, dtype.name, scale)
+        scale = float(bounds.max() or 1) if dtype.kind in "iu" and np.isfinite(bounds).all() else 1.0
+    return Observations(shape, dtype.name, float(scale))
+
+
+def read_categories(space: Any) -> Categories | None:
+    """The integers of a Discrete or MultiDiscrete space; None for other spaces."""
+    if hasattr(space, "nvec"):
+        sizes = np.asarray(space.nvec)
+    elif hasattr(space, "n") and not getattr(space, "shape", ()):
+        sizes = np.asarray(space.n)
+    else:
+        return None
+    start = np.broadcast_to(getattr(space, "start", 0), sizes.shape).ravel()
+    if sizes.dtype.kind not in "iu" or not sizes.size or sizes.min() < 1:
+        raise ValueError("not integers, or none")
+    return Categories(sizes.shape, tuple(int(n) for n in sizes.ravel()), tuple(int(s) for s in start))
 
 
 def is_image(shape: tuple[int, ...]) -> bool:
@@ -88,21 +123,30 @@ def is_image(shape: tuple[int, ...]) -> bool:
 
 
 def read_action_space(space: Any) -> Actions:
-    shape = getattr(space, "shape", ()) or ()
-    if hasattr(space, "nvec"):
-        nvec = np.asarray(space.nvec)
-        parts = tuple(int(n) for n in nvec.ravel())
-        start = np.broadcast_to(getattr(space, "start", 0), nvec.shape).ravel()
-        if parts and min(parts) >= 1:
-            return Actions(nvec.shape, parts, sum(parts), tuple(int(s) for s in start))
-    elif hasattr(space, "n") and not shape:
-        if int(space.n) >= 1:
-            return Actions((), None, int(space.n), (int(getattr(space, "start", 0)),))
-    elif hasattr(space, "low") and hasattr(space, "high") and np.dtype(space.dtype).kind == "f":
-        low, high = (np.broadcast_to(np.asarray(x, float), shape).ravel() for x in (space.low, space.high))
-        if low.size and np.all(low < high):
-            return Actions(tuple(shape), (), low.size, (), tuple(low.tolist()), tuple(high.tolist()))
-    raise UserError(f"action_space: got {space!r}, expected Discrete, MultiDiscrete or a Box of floats, none empty")
+    """The parsed space."""
+    with one_clear_line("action_space", space, "Discrete, MultiDiscrete or a Box of floats, none empty"):
+        return _actions(space)
+
+
+def _actions(space: Any) -> Actions:
+    categories = read_categories(space)
+    if categories is not None:
+        parts = categories.sizes if hasattr(space, "nvec") else None
+        return Actions(categories.shape, parts, sum(categories.sizes), categories.start)
+    shape = tuple(int(length) for length in space.shape)
+    low, high = (np.broadcast_to(np.asarray(x, float), shape).ravel() for x in (space.low, space.high))
+    if np.dtype(space.dtype).kind != "f" or not low.size or not np.all(low < high):
+        raise ValueError("not a Box of floats")
+    return Actions(shape, (), low.size, (), tuple(low.tolist()), tuple(high.tolist()))
+
+
+@contextlib.contextmanager
+def one_clear_line(name: str, space: Any, expected: str) -> Iterator[None]:
+    """Turns what an object that is not such a space raises into a `UserError`."""
+    try:
+        yield
+    except (AttributeError, TypeError, ValueError, OverflowError):
+        raise UserError(f"{name}: got {space!r}, expected {expected}") from None
 
 
 def check_segment(
@@ -121,9 +165,13 @@ def check_segment(
 
 def check_observations(name: str, space: Observations, x: Any, leading: tuple[int, ...] | None) -> np.ndarray:
     x = as_array(name, x)
-    fits = x.ndim == 2 + len(space.shape) and x.shape[2:] == space.shape and min(x.shape[:2]) > 0
+    categories = None if space.categories is None else Categories(*space.categories)
+    shape = space.shape if categories is None else categories.shape
+    fits = x.ndim == 2 + len(shape) and x.shape[2:] == shape and min(x.shape[:2]) > 0
     if not fits or (leading is not None and x.shape[:2] != leading):
-        raise wrong_shape(name, x, space.shape, leading)
+        raise wrong_shape(name, x, shape, leading)
+    if categories is not None:
+        return one_hot(check_categories(name, categories, x), categories.sizes, space.dtype)
     expected = np.dtype(space.dtype)
     if x.dtype != expected and not (x.dtype.kind == "f" and expected.kind == "f"):
         raise UserError(f"{name}: got {x.dtype}, expected {'floats' if expected.kind == 'f' else expected}")
@@ -143,21 +191,31 @@ def check_actions(space: Actions, x: Any, leading: tuple[int, ...]) -> np.ndarra
             raise UserError(f"actions: got {x.dtype}, expected numbers")
         require_finite("actions", x)
         return to_unit(space, x.reshape(*leading, -1).astype(np.float32))
-    if x.dtype.kind not in "iu":
-        raise UserError(f"actions: got {x.dtype}, expected integers")
     sizes = (space.width,) if space.parts is None else space.parts
-    index = x.reshape(*leading, -1).astype(np.int64) - np.array(space.start)
-    for part, size in enumerate(sizes):
-        bad = (index[..., part] < 0) | (index[..., part] >= size)
-        if bad.any():
-            step, trajectory = first_index(bad)
-            low = space.start[part]
-            got = f"got {index[step, trajectory, part] + low} at step {step}, trajectory {trajectory}"
-            raise UserError(f"actions: {got}, expected {low} to {low + size - 1}")
-    if space.parts is None:
-        return index[..., 0].astype(np.int32)
-    one_hot = [np.eye(size, dtype=np.float32)[index[..., part]] for part, size in enumerate(sizes)]
-    return np.concatenate(one_hot, axis=-1)
+    index = check_categories("actions", Categories(space.shape, sizes, space.start), x)
+    return index[..., 0].astype(np.int32) if space.parts is None else one_hot(index, sizes, "float32")
+
+
+def check_categories(name: str, space: Categories, x: np.ndarray) -> np.ndarray:
+    """The integers of an array [T, B, ...], counted from 0 and flattened to [T, B, N]."""
+    if x.dtype.kind not in "iu":
+        raise UserError(f"{name}: got {x.dtype}, expected integers")
+    index = x.reshape(*x.shape[:2], -1).astype(np.int64) - np.array(space.start)
+    bad = (index < 0) | (index >= np.array(space.sizes))
+    if bad.any():
+        step, trajectory, part = first_index(bad)
+        low = space.start[part]
+        got = f"got {index[step, trajectory, part] + low} at step {step}, trajectory {trajectory}"
+        raise UserError(f"{name}: {got}, expected {low} to {low + space.sizes[part] - 1}")
+    return index
+
+
+def one_hot(index: np.ndarray, sizes: tuple[int, ...], dtype: str) -> np.ndarray:
+    """The one-hot vectors of all values, concatenated: [T, B, N] to [T, B, sum of sizes]."""
+    vectors = np.zeros((*index.shape[:2], sum(sizes)), dtype)
+    offsets = np.cumsum(sizes) - np.array(sizes)
+    np.put_along_axis(vectors, index + offsets, 1, axis=-1)
+    return vectors
 
 
 def check_flags(name: str, x: Any, leading: tuple[int, ...]) -> np.ndarray:

@@ -132,6 +132,8 @@ def draw_panel(
         if found is not None:
             title = method_title(method)
             lines[title] = draw_curve(axes, edges, found, palette[method], title)
+    if not any(np.isfinite(line.get_ydata()).any() for line in lines.values()):
+        axes.text(0.5, 0.5, "no values so far", transform=axes.transAxes, ha="center", color="#6b7280")
     return lines
 
 
@@ -140,6 +142,10 @@ def draw_losses(study: Study, paths: list[Path]) -> None:
     settings."""
     edges, palette = grid(study), colours(study.methods)
     names = [name for name in LOSSES if any(np.any(run.metrics.get(name, 0) != 0) for run in study.logged)]
+    for path in paths if not names else ():
+        path.unlink(missing_ok=True)  # of an earlier report
+    if not names:
+        return
     turned = len(study.settings) > MAX_COLUMNS
     down, across = (study.settings, names) if turned else (names, study.settings)
     figure, panels = plt.subplots(
@@ -251,7 +257,8 @@ def draw_curve(axes: Axes, edges: np.ndarray, found: Curve, colour: str, label: 
         axes.fill_between(middle, found.low, found.high, color=colour, alpha=0.15, linewidth=0)
     if len(found.seeds) > 1:
         axes.plot(middle, found.seeds.T, color=colour, alpha=0.35, linewidth=0.6)
-    return axes.plot(middle, found.mean, color=colour, linewidth=1.8, label=label)[0]
+    point = np.isfinite(found.mean).sum() == 1  # a line through one point is invisible
+    return axes.plot(middle, found.mean, color=colour, linewidth=1.8, label=label, marker="o" if point else "")[0]
 
 
 def decorate(axes: Axes, title: str, edges: np.ndarray, steps: str) -> None:

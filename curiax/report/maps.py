@@ -31,7 +31,7 @@ def all_maps(study: Study) -> tuple[dict[Pair, Maps], list[str]]:
     for pair in study.pairs:
         try:
             maps = sliced(study.group(*pair), edges)
-        except UserError as error:  # written by another version of curiax
+        except UserError as error:  # a damaged file
             missing[pair] = str(error)
             continue
         if maps is None:
@@ -51,7 +51,7 @@ def sliced(runs: Sequence[RunData], edges: np.ndarray) -> Maps | None:
     floor = ~runs[0].profile.map.wall
     total = np.zeros((len(edges) - 1, 2, floor.sum()))
     for run in runs:
-        for row, slice_index in zip(read_maps(run.directory), slices_of(run, edges), strict=False):
+        for row, slice_index in zip(read_maps(run.directory, floor.shape), slices_of(run, edges), strict=False):
             total[slice_index] += row[:, floor]
     visits, reward = total[:, 0], total[:, 1]
     if not visits.any():

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from curiax.envs.table import FAMILIES
 from curiax.report import made, names, words
 from curiax.report.encode import encoded, packed, rounded
 from curiax.report.figure import colours
@@ -41,7 +42,7 @@ def write_page(
         heading=f"Curiosity in {names.place(study)}",
         headline=words.headline(study),
         progress={"summary": summary, "failures": failures, "missing": missing},
-        warnings=made.warnings(study),
+        warnings=[*made.warnings(study), *study.notes],
         picture=kind.picture() if kind.picture else None,
         texts=list(dict.fromkeys(run.profile.text for run in study.logged)),
         settings=[(name, names.setting_about(study, name)) for name in study.settings],
@@ -126,7 +127,9 @@ def nested(flat: dict[Pair, Any]) -> dict[str, dict[str, Any]]:
 
 def how_it_was_made(study: Study) -> dict[str, Any]:
     """Commands, machine, versions and configuration."""
-    config = {name: value for name, value in study.logged[0].config.items() if name not in made.IDENTITY}
+    first = study.logged[0]
+    left_out = {*made.IDENTITY, *FAMILIES} - {first.family}  # options of other families say nothing of this run
+    config = {name: value for name, value in first.config.items() if name not in left_out}
     differ = made.differing_fields(study)
     return {
         "commands": made.commands(study),

@@ -1,25 +1,30 @@
 """Reads a study from disk, finished or not: its runs, how far they are, and their metrics."""
 
 import itertools
-import json
+import os
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
 from curiax import curiosity, envs
+from curiax.config import from_dict, validate
 from curiax.errors import UserError
 from curiax.studies import STUDIES
 from curiax.studies.base import Member
 from curiax.studies.document import read_document
-from curiax.studies.scores import read_columns
+from curiax.training.run import metrics
+from curiax.training.run.files import read_json
+from curiax.training.run.outputs import MARK
 from curiax.types import Profile, Score
 
+USED = ("env", "curiosity", "seed", "env_steps", "reward")  # fields of the config that a report cannot do without
 FIRST = ("byol-hindsight", "byol-explore")  # the paper's method and its baseline come before the others
 Status = Literal["finished", "unfinished", "failed", "not started"]
 Pair = tuple[str, str]  # setting and method
+Found = TypeVar("Found")
 
 
 class RunData(NamedTuple):
@@ -59,7 +64,8 @@ class RunData(NamedTuple):
     @property
     def options(self) -> dict[str, Any]:
         """The options of its environment, which the config has under the name of the family."""
-        return self.config.get(self.family, {})
+        options = self.config.get(self.family)
+        return options if isinstance(options, dict) else {}
 
 
 class Study(NamedTuple):
@@ -67,6 +73,7 @@ class Study(NamedTuple):
     command: str  # "" without a study.json
     started: str
     runs: tuple[RunData, ...]  # in the order of settings, methods, seeds
+    notes: tuple[str, ...] = ()  # what is damaged and was left out
 
     @property
     def logged(self) -> tuple[RunData, ...]:
@@ -105,54 +112,96 @@ class Study(NamedTuple):
 
 
 def read_study(directory: Path) -> Study:
-    """The study in a directory. Without a study.json, the runs below it, or the one run that it is."""
-    if not directory.is_dir():
+    """The study in a directory. Without a study.json, the runs below it, or the one run that it is.
+
+    What is damaged is left out, with a note.
+    """
+    if not os.path.isdir(directory):
         raise UserError(f"{directory}: no such directory")
-    about = read_document(directory) or {}
-    planned = [(directory / run.name, run) for run in about.get("runs", ())] or find_runs(directory)
-    runs = [read_run(path, member) for path, member in planned]
+    notes: list[str] = []
+    about = _or_note(notes, read_document, directory) or {}
+    planned = [(directory / run.name, run) for run in about.get("runs", ())] or find_runs(directory, notes)
+    read = [_or_note(notes, read_run, path, member, notes) for path, member in planned]
+    runs = [run for run in read if run is not None]
+    if not planned and not notes:
+        raise UserError(f"{directory}: no runs here (no study.json and no config.json)")
     study = Study(
         name=about.get("name") or directory.absolute().name,
         command=about.get("command", ""),
         started=about.get("started", ""),
         runs=tuple(sorted(runs, key=_sort_key)),
+        notes=tuple(f"Left out: {note}" for note in notes),
     )
-    if not planned:
-        raise UserError(f"{directory}: no runs here (no study.json and no config.json)")
     if not study.logged:
-        raise UserError(f"{directory}: none of its {len(runs)} runs has logged anything yet")
+        raise UserError(notes[0] if notes else f"{directory}: none of its {len(runs)} runs has logged anything yet")
     first = {run.profile.scores[0].label for run in study.logged}
     if len(first) > 1:
         raise UserError(f"{directory}: runs with different scores ({', '.join(sorted(first))}): report them apart")
     return study
 
 
-def find_runs(directory: Path) -> list[tuple[Path, Member]]:
+def find_runs(directory: Path, notes: list[str]) -> list[tuple[Path, Member]]:
     """Every directory with a run's config.json, except NAME.1 beside NAME: an earlier run that was set aside."""
     paths = [path.parent for path in sorted(directory.rglob("config.json")) if not _set_aside(path.parent)]
-    configs = {path: _read_json(path / "config.json") for path in paths}
+    configs = {path: _or_note(notes if _is_run(path) else [], _read_config, path) for path in paths}
     return [
         (path, Member(envs.setting_of(config["env"]), config["curiosity"], config["seed"]))
         for path, config in configs.items()
-        if {"env", "curiosity", "seed", "env_steps"} <= config.keys()  # else it is another program's
+        if config
     ]
 
 
-def read_run(directory: Path, member: Member) -> RunData:
-    config = _read_json(directory / "config.json") if (directory / "config.json").exists() else {}
-    metrics = read_columns(directory / "metrics.csv")
-    failed = directory / "FAILED"
-    status: Status = "unfinished" if metrics else "not started"
-    if (directory / "DONE").exists():
-        status = "finished"
-    elif failed.exists():
-        status = "failed"
-    reason = failed.read_text().strip().split("\n")[-1] if status == "failed" else ""
-    run = RunData(directory, *member, status, reason, config, metrics)
+def _is_run(directory: Path) -> bool:
+    """Whether a directory is a run even if its config.json cannot be read; else it is another program's."""
+    table = _or_note([], metrics.read, directory / "metrics.csv")
+    return os.path.lexists(directory / MARK) or bool(table and table.names)
+
+
+def read_run(directory: Path, member: Member, notes: list[str]) -> RunData:
+    """A run. Raises a UserError if it is too damaged to be shown."""
+    found = metrics.read(directory / "metrics.csv")
+    config = _read_config(directory) if found.rows or os.path.lexists(directory / "config.json") else {}
+    status, reason = _status(directory, bool(found.rows))
+    run = RunData(directory, *member, status, reason, config, found.columns)
+    if found.damaged:
+        notes.append(f"{directory / 'metrics.csv'}: {found.note}")
+    if status == "finished" and not found.rows:
+        raise UserError(f"{directory}: a finished run without rows in metrics.csv")
     score = run.profile.scores[0].metric
-    if metrics and score not in metrics:
-        raise UserError(f"{directory}: a run in {config.get('env')} that has not logged its score, {score}")
+    if found.rows and score not in found.names:
+        raise UserError(f"{directory}: a run in {config['env']} that has not logged its score, {score}")
     return run
+
+
+def _status(directory: Path, logged: bool) -> tuple[Status, str]:
+    """How far a run is, and the reason of a failure."""
+    if os.path.lexists(directory / "DONE"):
+        return "finished", ""
+    if not os.path.isfile(directory / "FAILED"):
+        return "unfinished" if logged else "not started", ""
+    return "failed", (directory / "FAILED").read_text(errors="replace").strip().split("\n")[-1]
+
+
+def _read_config(directory: Path) -> dict[str, Any]:
+    """The config as it was saved; only what a report uses is checked, so that it may be of another version."""
+    path = directory / "config.json"
+    config = read_json(path)
+    if missing := [name for name in USED[:4] if name not in config]:
+        raise UserError(f"{path}: has no {missing[0]}")
+    try:
+        validate(from_dict({name: config[name] for name in USED if name in config}))
+    except (ValueError, UserError) as error:
+        raise UserError(f"{path}: {error}") from None
+    return config
+
+
+def _or_note(notes: list[str], read: Callable[..., Found], *args: Any) -> Found | None:
+    """What `read` returns. If it raises a UserError, adds that to the notes and returns None."""
+    try:
+        return read(*args)
+    except UserError as error:
+        notes.append(str(error))
+        return None
 
 
 def _sort_key(run: RunData) -> tuple[str, str, int, str]:
@@ -169,10 +218,3 @@ def _in_order(names: Iterable[str], known: Iterable[str]) -> list[str]:
     present = set(names)
     ordered = [name for name in dict.fromkeys(known) if name in present]
     return ordered + sorted(present - set(ordered))
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        return dict(json.loads(path.read_text()))
-    except (OSError, ValueError, TypeError) as error:
-        raise UserError(f"{path}: cannot be read ({error})") from None

@@ -50,7 +50,7 @@ def visits(runs: list[RunData]) -> np.ndarray | None:
     rooms = runs[0].profile.map
     if not isinstance(rooms, Rooms):
         return None
-    total = sum(read_maps(run.directory)[:, 0].sum(axis=0, dtype=np.float64) for run in runs)
+    total = sum(read_maps(run.directory, rooms.map_shape)[:, 0].sum(axis=0, dtype=np.float64) for run in runs)
     cells, numbers = np.unique(rooms.cells, return_counts=True)
     place = np.full(rooms.map_shape, np.nan).ravel()
     place[cells[numbers < 3]] = 0  # the numbers that are no rooms share one cell

@@ -82,7 +82,7 @@ def final_interval(runs: Sequence[RunData], name: str) -> Interval:
 
 def first_reach(run: RunData, part: str) -> float:
     """Environment steps until half of the episodes of a log interval reach a part of the score; NaN if never."""
-    reached = np.flatnonzero(run.metrics[part] >= REACHED)
+    reached = np.flatnonzero(run.metrics.get(part, np.array([])) >= REACHED)
     return float(run.metrics["env_steps"][reached[0]]) if len(reached) else np.nan
 
 

@@ -31,8 +31,12 @@ BAND = (
 
 
 def figure_note(study: Study) -> str:
-    titles = [score.title for score in study.scores]
-    return f"{capital(enumerate_words(titles))} against {study.step_name}. {BAND}"
+    titles = capital(enumerate_words([score.title for score in study.scores]))
+    if max(len(run.metrics["update"]) for run in study.logged) > 1:
+        return f"{titles} against {study.step_name}. {BAND}"
+    drawn = any(np.isfinite(final(run, score.metric)) for run in study.logged for score in study.scores)
+    points = "a point instead of a curve" if drawn else "but no episode has ended: there is nothing to draw"
+    return f"{titles}. Every run has logged one row of metrics so far: {points}."
 
 
 def scores_note(study: Study) -> str:

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from curiax.errors import UserError
 from curiax.report.figure import draw_figure, draw_losses, draw_outcomes
 from curiax.report.films.make import shoot_study, write_beside
 from curiax.report.kinds import KINDS, kind_of
@@ -11,6 +10,7 @@ from curiax.report.page import write_page
 from curiax.report.read import Study, read_study
 from curiax.report.table import all_results, write_curves
 from curiax.studies.scores import write_scores
+from curiax.training.run.outputs import claim, writing_to
 
 FILM = "film.gif"
 
@@ -19,11 +19,11 @@ def write_report(directory: Path, out: Path, with_films: bool, tell: Callable[[s
     """Writes report.html, figure.png, figure.svg, losses.png, scores.csv and curves.csv; outcomes.png and outcomes.svg
     if a method has hindsight; film.gif and a map if the environment has them. Returns the path of the page."""
     study = read_study(directory)
-    try:
-        out.mkdir(parents=True, exist_ok=True)
+    for note in study.notes:
+        tell(note)
+    claim(out, "report")
+    with writing_to(out):
         return _write(study, out, with_films, tell)
-    except OSError as error:
-        raise UserError(f"{error.filename or out}: cannot be written ({error.strerror or error})") from None
 
 
 def _write(study: Study, out: Path, with_films: bool, tell: Callable[[str], None]) -> Path:

@@ -8,8 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from rich.table import Table
 
+from curiax.errors import UserError
 from curiax.studies.base import Member
-from curiax.training.run.directory import number, read_metrics
+from curiax.training.run import metrics
 from curiax.training.run.files import write_csv
 from curiax.training.statistics import in_last_quarter, nanmean, t_interval
 from curiax.types import Score
@@ -32,12 +33,11 @@ class Result(NamedTuple):
 
 
 def read_columns(path: Path) -> dict[str, np.ndarray]:
-    """metrics.csv by column; {} before the first row."""
-    if not path.exists():
+    """metrics.csv by column; {} if there is nothing to read."""
+    try:
+        return metrics.read(path).columns
+    except UserError:
         return {}
-    whole = path.read_bytes().endswith(b"\n")  # else a kill left half a row
-    rows = list(read_metrics(path))[: None if whole else -1]
-    return {name: np.array([row[name] for row in rows]) for name in rows[0]} if rows else {}
 
 
 def final(columns: Columns, name: str, accumulates: bool = False) -> float:
@@ -71,7 +71,7 @@ def other_scores(results: Sequence[Result]) -> list[str]:
 def write_scores(path: Path, results: Sequence[Result]) -> None:
     others = other_scores(results)
     rows = ([*row[:-1], *(row.others.get(name, math.nan) for name in others)] for row in results)
-    texts = ([value if isinstance(value, str) else number(value) for value in row] for row in rows)
+    texts = ([value if isinstance(value, str) else metrics.number(value) for value in row] for row in rows)
     write_csv(path, [*Result._fields[:-1], *others], texts)
 
 

@@ -4,7 +4,8 @@ A run's directory is only read, so a run may be evaluated while it trains.
 """
 
 import json
-import os
+import shlex
+import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,14 +24,17 @@ from curiax.curiosity.reward import pay
 from curiax.envs.base import Environment, HostEnvironment
 from curiax.errors import UserError, first_line
 from curiax.training.evaluate_host import play_on_host
+from curiax.training.memory import require_memory
 from curiax.training.rollout import actor_init, rollout
 from curiax.training.run.checkpoints import from_arrays, to_arrays, verify
 from curiax.training.run.directory import read_config
+from curiax.training.run.outputs import check_file, writing_file
 from curiax.training.train import initial_state
 from curiax.types import Agent, LearnerState, Trajectory
 
 MAX_STREAMS = 128  # episodes played in parallel
 NUM_RESAMPLES = 9999  # of the bootstrap
+RESAMPLES_AT_ONCE = 100
 
 
 class Episodes(NamedTuple):
@@ -47,10 +51,32 @@ class Interval(NamedTuple):
     high: float | None
 
 
-def load(directory: Path) -> tuple[Config, LearnerState]:
-    """The config and the newest intact checkpoint of a run."""
+def load(directory: Path, env: str | None = None) -> tuple[Config, LearnerState]:
+    """The config and the newest intact checkpoint of a run; `env` as in `named_config`."""
+    config = named_config(directory, env)
+    try:
+        initial = initial_state(config)
+    except UserError as error:
+        raise UserError(f"{directory}: {error}") from None
+    return config, newest_state(directory, initial)
+
+
+def named_config(directory: Path, env: str | None = None) -> Config:
+    """The config of a run whose environment may be made.
+
+    To read a run must not run whatever its config.json names. So an environment of a module of the user's is made only
+    if the user imports that module, or gives the environment again as `env`. Raises a UserError otherwise.
+    """
     config = read_config(directory)
-    return config, newest_state(directory, initial_state(config))
+    if env not in (None, config.env):
+        raise UserError(f"{directory}: a run of {config.env}, not of {env}")
+    module = config.env.partition("/")[2].rpartition(":")[0]
+    if env is None and module and module not in sys.modules:
+        give = shlex.join(["--import", module])
+        raise UserError(
+            f"{directory}: its environment, {config.env}, is in a module of yours; to import it, add {give}"
+        )
+    return config
 
 
 def newest_state(directory: Path, like: LearnerState) -> LearnerState:
@@ -58,7 +84,7 @@ def newest_state(directory: Path, like: LearnerState) -> LearnerState:
     import orbax.checkpoint as ocp
 
     reason = "none was saved yet"
-    paths = [path for path in (directory / "checkpoints").glob("*") if path.name.isdigit()]
+    paths = [path for path in (directory / "checkpoints").glob("*") if path.name.isdecimal()]
     for path in sorted(paths, key=lambda path: -int(path.name)):
         try:
             verify(path)
@@ -120,9 +146,8 @@ def mean_interval(values: Float[np.ndarray, " N"]) -> Interval:
     mean = float(values.mean())
     if len(values) < 2:
         return Interval(mean, None, None)
-    found = bootstrap(
-        (values,), np.mean, n_resamples=NUM_RESAMPLES, batch=100, method="percentile", rng=np.random.default_rng(0)
-    )
+    settings = {"n_resamples": NUM_RESAMPLES, "batch": RESAMPLES_AT_ONCE, "method": "percentile"}
+    found = bootstrap((values,), np.mean, rng=np.random.default_rng(0), **settings)
     return Interval(mean, float(found.confidence_interval.low), float(found.confidence_interval.high))
 
 
@@ -170,39 +195,18 @@ def with_interval(mean: float, low: float | None, high: float | None) -> str:
     return f"{mean:.2f}" if low is None else f"{mean:.2f}  [{low:.2f}, {high:.2f}]"
 
 
-def check_place(option: str, path: Path) -> None:
-    """Raises a `UserError` if the file cannot be written. Nothing is left behind."""
-    is_new = not os.path.lexists(path)
-    try:
-        path.open("ab").close()
-        if is_new:
-            path.unlink()
-    except OSError as error:
-        raise cannot_write(option, path, error) from None
-
-
-def cannot_write(option: str, path: Path, error: OSError) -> UserError:
-    return UserError(f"{option} {path}: cannot be written ({error.strerror or error})")
-
-
 def evaluate_run(
     directory: Path, num_episodes: int, seed: int, path: Path | None, console: Console
 ) -> tuple[Config, LearnerState]:
     """Prints the result of a run's newest policy, and writes it to `path` as JSON. Returns what was loaded."""
-    if num_episodes < 1:
-        raise UserError(f"--episodes {num_episodes}: must be 1 or more")
-    if seed < 0:
-        raise UserError(f"--seed {seed}: must be 0 or more")
-    if path is not None:
-        check_place("--json", path)
+    require_memory(8 * RESAMPLES_AT_ONCE * num_episodes, f"--episodes {num_episodes}")
+    check_file("--json", path)
     config, state = load(directory)
     result = results(directory, config, state, evaluate(config, state, num_episodes, seed, console), seed)
     show(console, result)
     if path is not None:
-        try:
-            path.write_text(json.dumps(result, indent=2) + "\n")
-        except OSError as error:
-            raise cannot_write("--json", path, error) from None
+        with writing_file("--json", path) as file:
+            file.write_text(json.dumps(result, indent=2) + "\n")
     return config, state
 
 

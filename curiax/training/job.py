@@ -2,7 +2,10 @@
 
 import re
 from dataclasses import dataclass
+from typing import Annotated
 
+from curiax.config.ranges import Count, Range
+from curiax.config.validation import check_options
 from curiax.errors import UserError
 
 
@@ -10,26 +13,23 @@ from curiax.errors import UserError
 class JobOptions:
     """Devices and processes. Every process gets the same options, except for `process_id`."""
 
-    devices: int | None = None
+    devices: Annotated[int | None, Range(1)] = None
     """number of devices of all processes together; the batch is sharded over them (default: one per process)"""
     coordinator: str | None = None
     """HOST:PORT of process 0, if there are several; `auto` on Slurm, Open MPI and TPU pods"""
-    num_processes: int | None = None
+    num_processes: Annotated[int | None, Range(1)] = None
     """number of processes"""
     process_id: int | None = None
     """index of this process, from 0"""
-    start_timeout: int = 45
+    start_timeout: Count = 45
     """seconds within which all processes must have started"""
-    peer_timeout: int = 20
+    peer_timeout: Count = 20
     """seconds without a heartbeat after which a process counts as lost and the job ends"""
 
 
 def check_job(options: JobOptions) -> JobOptions:
     """The options. Raises a `UserError` if they do not fit together."""
-    for name in ("devices", "num_processes", "start_timeout", "peer_timeout"):
-        value = getattr(options, name)
-        if value is not None and value < 1:
-            raise UserError(f"--{name.replace('_', '-')} {value}: must be at least 1")
+    check_options(options)
     numbers = {"--num-processes": options.num_processes, "--process-id": options.process_id}
     given = [name for name, value in numbers.items() if value is not None]
     if options.coordinator is None and given:

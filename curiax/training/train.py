@@ -1,25 +1,31 @@
 """The training loop, as a generator of rows of metrics. It writes no files; its caller does."""
 
 import functools
-from collections.abc import Iterator
+import math
+import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh
-from jaxtyping import Array, Bool, PRNGKeyArray
+from jaxtyping import Array, Bool, Int, PRNGKeyArray
 
-from curiax import envs
+from curiax import curiosity, envs
 from curiax.config import Config
 from curiax.envs.base import HostEnvironment, where
-from curiax.errors import EnvironmentFailed, UserError, first_line
+from curiax.errors import EnvironmentFailed, UserError, cause
 from curiax.training.devices import assemble, local, replicated, shard_state, state_shardings, with_mesh
 from curiax.training.learner import BatchLearner, Learner, Metrics, make_batch_learner, make_learner
-from curiax.training.processes import local_batch_size, own_key, rank
+from curiax.training.memory import device_memory, require_memory, size_of
+from curiax.training.processes import agree, local_batch_size, own_key, rank
 from curiax.training.rollout_host import Collector, found, nothing_found, remember
 from curiax.types import LearnerState, Trajectory
+
+CALL_SECONDS = 10.0  # an interval that takes longer is computed in several calls of one program
+Watch = Callable[[int], int]  # called with the number of updates; a result other than 0 ends training without a row
 
 
 class Row(NamedTuple):
@@ -31,15 +37,22 @@ class Row(NamedTuple):
     state: LearnerState
 
 
-def train(config: Config, state: LearnerState | None = None, mesh: Mesh | None = None) -> Iterator[Row]:
+def never(num_updates: int) -> int:
+    return 0
+
+
+def train(
+    config: Config, state: LearnerState | None = None, mesh: Mesh | None = None, watch: Watch = never
+) -> Iterator[Row]:
     """Trains from the start or from a state, and yields a row after every `config.log_every` updates.
 
-    With several processes, all get the same metrics; the state holds the streams of this process only.
+    With several processes, all get the same metrics; the state holds the streams of this process only. Within an
+    interval that takes long, `watch` is called every few updates.
     """
     start = shard_state(mesh, initial_state(config) if state is None else state)
     intervals = host_intervals if envs.on_host(config.env) else compiled_intervals
     derive = envs.spec_of(config).derive
-    for current, metrics in intervals(config, start, mesh):
+    for current, metrics in intervals(config, start, mesh, watch):
         means = summarise(metrics, config)
         summary = means | derive(means) | found(current.stream)
         yield Row(int(current.num_updates), summary, cell_maps(metrics), current)
@@ -47,8 +60,30 @@ def train(config: Config, state: LearnerState | None = None, mesh: Mesh | None =
 
 def initial_state(config: Config) -> LearnerState:
     """The state before the first update. It depends on the config only."""
-    learner = make_host_learner(config) if envs.on_host(config.env) else learner_of(config)
-    return jax.jit(learner.init)(jax.random.key(config.seed))
+    return jax.jit(init_of(config))(jax.random.key(config.seed))
+
+
+def init_of(config: Config) -> Callable[[PRNGKeyArray], LearnerState]:
+    """The function that makes the initial state."""
+    return (make_host_learner(config) if envs.on_host(config.env) else learner_of(config)).init
+
+
+def check_memory(config: Config) -> None:
+    """Raises a UserError if state, gradients and a batch cannot fit in memory. Allocates nothing.
+
+    The estimate is a lower bound: a batch has observations, embeddings and beliefs, and for hindsight the first layer
+    of the critic for each pair of trajectories.
+    """
+    state = jax.eval_shape(init_of(config), jax.eval_shape(lambda: jax.random.key(config.seed)))
+    network, world = config.network, config.world
+    num_steps = config.unroll * local_batch_size(config.batch_size)
+    floats = network.embedding + network.belief
+    if curiosity.uses_hindsight(config.curiosity):
+        units = 1 if "separable" in config.curiosity else world.critic_hidden[0]
+        floats += world.contrast_share * config.batch_size * units
+    batch = num_steps * (math.prod(envs.spec_of(config).observation_shape) + 4 * floats)
+    what = f"--batch-size {config.batch_size} --unroll {config.unroll}, with these layers"
+    require_memory(size_of(state) + size_of(state.params) + batch, what, device_memory())
 
 
 @functools.lru_cache(maxsize=1)
@@ -58,29 +93,71 @@ def learner_of(config: Config) -> Learner:
 
 
 def compiled_intervals(
-    config: Config, state: LearnerState, mesh: Mesh | None
+    config: Config, state: LearnerState, mesh: Mesh | None, watch: Watch
 ) -> Iterator[tuple[LearnerState, Metrics]]:
     """State and metrics after each log interval, with environment and learner in one compiled program."""
-    learner = learner_of(config)
+    update = jax.jit(learner_of(config).update)  # traced once: for the shapes of its metrics, and in the loop
     shardings = (state_shardings(mesh, state), replicated(mesh))
-    compiled = jax.jit(lambda state: interval(learner, config.log_every, state), out_shardings=shardings)
-    run_interval = with_mesh(mesh, compiled)
-    while int(state.num_updates) < config.num_updates:
-        state, metrics = run_interval(state)
-        yield state, metrics
+
+    def compiled(function: Callable, out_shardings: Any = shardings[1]) -> Callable:
+        return with_mesh(mesh, jax.jit(function, out_shardings=out_shardings))
+
+    run = compiled(functools.partial(some_updates, update), shardings)
+    sums = compiled(add_up)
+    metrics = compiled(functools.partial(no_metrics, update, config.log_every))(state)
+    for first, num_updates in calls(config.num_updates - int(state.num_updates), config.log_every):
+        state, metrics = jax.block_until_ready(run(state, metrics, first, first + num_updates))
+        if first + num_updates == config.log_every:
+            yield state, sums(metrics)
+        elif watch(int(state.num_updates)):
+            return
+
+
+def calls(num_updates: int, log_every: int) -> Iterator[tuple[int, int]]:
+    """The position in its interval and the number of updates of each call. The first two are short: one compiles, the
+    other is measured."""
+    done, num_calls, size = 0, 0, 1
+    while done < num_updates:
+        first, started = done % log_every, time.perf_counter()
+        now = min(size, log_every - first)
+        yield first, now
+        done, num_calls = done + now, num_calls + 1
+        if num_calls == 2:
+            seconds = time.perf_counter() - started
+            size = agree(max(int(min(CALL_SECONDS / seconds, log_every)), 1))
+
+
+def some_updates(
+    update: Callable, state: LearnerState, metrics: Metrics, first: Int[Array, ""] | int, last: Int[Array, ""] | int
+) -> tuple[LearnerState, Metrics]:
+    """The state after the updates `first` to `last` of an interval, and the metrics [N, ...] with theirs filled in.
+
+    The two are not known when this is compiled, so the program, and every bit, is the same for any division.
+    """
+
+    def body(index: Int[Array, ""], carry: tuple[LearnerState, Metrics]) -> tuple[LearnerState, Metrics]:
+        state, of_update = update(carry[0])
+        return state, jax.tree.map(lambda all, x: all.at[index].set(x), carry[1], of_update)
+
+    return jax.lax.fori_loop(first, last, body, (state, metrics))
+
+
+def no_metrics(update: Callable, num_updates: int, state: LearnerState) -> Metrics:
+    """Zeros [N, ...] of the shapes of an update's metrics."""
+    _, metrics = jax.eval_shape(update, state)
+    return jax.tree.map(lambda x: jnp.zeros((num_updates, *x.shape), x.dtype), metrics)
 
 
 def interval(learner: Learner, num_updates: int, state: LearnerState) -> tuple[LearnerState, Metrics]:
     """The state after `num_updates` updates, and the sums of their metrics, which keep ratios of sums exact."""
-
-    def body(state: LearnerState, _: None) -> tuple[LearnerState, Metrics]:
-        return learner.update(state)
-
-    state, metrics = jax.lax.scan(body, state, None, length=num_updates)
+    update = jax.jit(learner.update)
+    state, metrics = some_updates(update, state, no_metrics(update, num_updates, state), 0, num_updates)
     return state, add_up(metrics)
 
 
-def host_intervals(config: Config, state: LearnerState, mesh: Mesh | None) -> Iterator[tuple[LearnerState, Metrics]]:
+def host_intervals(
+    config: Config, state: LearnerState, mesh: Mesh | None, watch: Watch
+) -> Iterator[tuple[LearnerState, Metrics]]:
     """State and metrics after each log interval, with the environment on the host.
 
     The next batch is collected while the learner updates on the last one, so its policy is one update behind, or up to
@@ -103,6 +180,8 @@ def host_intervals(config: Config, state: LearnerState, mesh: Mesh | None) -> It
             if (update + 1) % config.log_every == 0:
                 yield state, add_up_all(rows)
                 rows = []
+            elif watch(update + 1):
+                return
 
 
 def make_host_learner(config: Config) -> BatchLearner:
@@ -127,11 +206,11 @@ def wait_for(asked: "Future[Trajectory]", config: Config, num_updates: int) -> T
     """The batch, when it is collected."""
     try:
         return asked.result()
-    except UserError:
-        raise
     except Exception as error:  # an emulator may raise anything
-        reason = f"{type(error).__name__}: {first_line(error)}"
-        raise EnvironmentFailed(f"{config.env} failed after update {num_updates} ({reason})") from error
+        if isinstance(error, UserError) and not isinstance(error, EnvironmentFailed):
+            raise
+        reason = error.reason if isinstance(error, EnvironmentFailed) else cause(error)
+        raise EnvironmentFailed(config.env, reason, f" after update {num_updates}") from error
 
 
 def add_up(metrics: Metrics) -> Metrics:

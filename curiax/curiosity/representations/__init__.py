@@ -1,22 +1,20 @@
 """Representations: what x_t and x_{t+1} are. One file each, one line each in the table."""
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from curiax.config import Config
-from curiax.curiosity.base import Representation
-from curiax.curiosity.representations.ae import autoencoded
-from curiax.curiosity.representations.byol import bootstrapped
-from curiax.curiosity.representations.emi import linear_dynamics
-from curiax.curiosity.representations.icm import inverse_dynamics
-from curiax.curiosity.representations.pixel import pixel
-from curiax.curiosity.representations.random_network import random_network
-from curiax.types import EnvSpec
+from curiax.curiosity.deferred import deferred
 
-REPRESENTATIONS: dict[str, Callable[[Config, EnvSpec], Representation]] = {
-    "byol": bootstrapped,
-    "icm": inverse_dynamics,
-    "ae": autoencoded,
-    "emi": linear_dynamics,
-    "random": random_network,
-    "pixel": pixel,
+if TYPE_CHECKING:
+    from curiax.curiosity.base import Representation
+    from curiax.types import EnvSpec
+
+REPRESENTATIONS: "dict[str, Callable[[Config, EnvSpec], Representation]]" = {
+    "byol": deferred("representations.byol.bootstrapped"),
+    "icm": deferred("representations.icm.inverse_dynamics"),
+    "ae": deferred("representations.ae.autoencoded"),
+    "emi": deferred("representations.emi.linear_dynamics"),
+    "random": deferred("representations.random_network.random_network"),
+    "pixel": deferred("representations.pixel.pixel"),
 }

@@ -1,7 +1,6 @@
 """Atari: the games, their rooms, and what people score in them."""
 
 from curiax.envs.atari.games import (
-    ABOUT,
     FRAME,
     FRAME_SKIP,
     MINIMAL,
@@ -15,7 +14,6 @@ from curiax.envs.atari.games import (
 from curiax.envs.atari.profile import profile_of
 
 __all__ = [
-    "ABOUT",
     "FRAME",
     "FRAME_SKIP",
     "MINIMAL",

@@ -14,7 +14,8 @@ from curiax.config import AtariOptions
 from curiax.envs.atari.rooms import ROOMS, Rooms
 from curiax.envs.base import HostEnvironment, HostStep
 from curiax.envs.noise import equations as noise
-from curiax.errors import UserError, unknown_name
+from curiax.envs.table import ATARI
+from curiax.errors import UserError, not_installed, unknown_name
 from curiax.types import EnvSpec
 
 FRAME = (84, 84)
@@ -22,19 +23,6 @@ FRAME_SKIP = 4
 NUM_ACTIONS = 18  # of ALE
 NOOPS = 30  # largest number of no-ops at the start of an episode
 FRAME_LIMIT = 108_000  # frames after which an episode is truncated
-ABOUT = {
-    "alien": "a maze of eggs and aliens",
-    "bank_heist": "banks appear anywhere, dynamite explodes at any time",
-    "freeway": "a chicken crosses ten lanes",
-    "gravitar": "a ship among planets",
-    "hero": "mines, dynamite, and miners to save",
-    "montezuma_revenge": "a temple of 24 rooms",
-    "pitfall": "a jungle of 255 scenes",
-    "private_eye": "clues in a city",
-    "solaris": "a galaxy of quadrants",
-    "venture": "halls of a dungeon",
-    "qbert": "hops on a pyramid (only in the paper's figure of losses)",
-}
 # Minimal action sets, as ALE indices. Games that are not listed use all 18 actions.
 MINIMAL = {
     "backgammon": "1 3 4",
@@ -142,9 +130,9 @@ def load(game: str) -> ModuleType:
         import envpool
         from envpool.atari.registration import atari_game_list
     except ImportError as error:
-        raise UserError("Atari games need EnvPool, which is not installed: pip install 'curiax[atari]'") from error
+        raise not_installed("EnvPool, which atari/… needs,", "atari") from error
     if game not in atari_game_list:
-        listed = [*(f"atari/{name}" for name in ABOUT), f"and {len(atari_game_list) - len(ABOUT)} more games by name"]
+        listed = [*(f"atari/{name}" for name in ATARI), f"and {len(atari_game_list) - len(ATARI)} more games by name"]
         raise UserError(unknown_name("environment", f"atari/{game}", map("atari/{}".format, atari_game_list), listed))
     return envpool
 

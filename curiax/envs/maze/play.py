@@ -14,6 +14,7 @@ import numpy as np
 
 from curiax.envs import maze
 from curiax.envs.maze import pycolab
+from curiax.envs.table import MAZE
 from curiax.errors import UserError, unknown_name
 
 QUIT = ord("q")
@@ -164,7 +165,7 @@ def draw(screen: curses.window, attributes: dict[str, int], pieces: list[Piece])
 
 def frame_pieces(name: str, map_rows: int) -> Iterator[Piece]:
     yield Piece(0, 0, f"maze/{name}", "agent")
-    yield Piece(1, 0, maze.SETTINGS[name].about, "faint")
+    yield Piece(1, 0, MAZE[name], "faint")
     yield Piece(MAP_TOP + map_rows + 1, 0, "arrows or wasd: move   space: stay   q: quit", "faint")
 
 

@@ -2,7 +2,8 @@
 
 from functools import cache
 
-from curiax.envs.maze.world import MAP, SETTINGS, TIME_LIMIT, VIEW, parse
+from curiax.envs.maze.world import MAP, TIME_LIMIT, VIEW, parse
+from curiax.envs.table import MAZE
 from curiax.types import Profile, Score
 
 REGIONS = ("R1", "R2", "R3", "R4")
@@ -26,7 +27,7 @@ TEXT = (
 def profile_of(setting: str) -> Profile:
     return Profile(
         title="the maze",
-        about=SETTINGS[setting].about if setting in SETTINGS else "",
+        about=MAZE.get(setting, ""),
         text=TEXT,
         scores=(SCORE,),
         noise="noise in view",

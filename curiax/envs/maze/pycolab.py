@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import UInt8
 
 from curiax.envs import maze
-from curiax.errors import UserError
+from curiax.errors import not_installed
 
 try:
     from pycolab.cropping import ScrollingCropper
@@ -18,7 +18,7 @@ try:
     from pycolab.prefab_parts.sprites import MazeWalker
     from pycolab.things import Backdrop, Drape, Sprite
 except ImportError:
-    raise UserError("this needs Pycolab: pip install 'curiax[pycolab]'") from None
+    raise not_installed("Pycolab", "pycolab") from None
 
 WALL, FLOOR, AGENT, COIN = "# Po"
 BLOCKS = maze.DOORWAYS.upper()  # the characters of V1, V2, H1, H2

@@ -52,14 +52,13 @@ class Setting(NamedTuple):
 
     blocks: Literal["still", "brownian"]
     pixels: Literal["never", "random", "on-demand"]
-    about: str
 
 
 SETTINGS = {
-    "baseline": Setting("still", "never", "no noise"),
-    "brownian": Setting("brownian", "never", "state-dependent: the blocks walk at random"),
-    "random": Setting("still", "random", "independent: a layer of random pixels, one step in four"),
-    "on-demand": Setting("still", "on-demand", "action-dependent: a layer of random pixels whenever the agent stays"),
+    "baseline": Setting("still", "never"),
+    "brownian": Setting("brownian", "never"),
+    "random": Setting("still", "random"),
+    "on-demand": Setting("still", "on-demand"),
 }
 
 

@@ -113,7 +113,7 @@ def brownian(xp: Any, view: View, walkers: int = 1) -> Disturbance:
     In images a walker is a bright square; for vectors it is a number, its position on a track.
     """
     if walkers < 1:
-        raise UserError(f"noise brownian: walkers: got {walkers}, expected 1 or more")
+        raise UserError(f"noise brownian: walkers: got {walkers}, expected at least 1")
     layer = layer_shape("brownian", view, walkers)
     lengths = xp.asarray(layer if len(layer) == 2 else (TRACK,), "int32")
     reach = min(layer) // 16 if len(layer) == 2 else 0
@@ -207,7 +207,7 @@ def layer_shape(name: str, view: View, size: int) -> tuple[int, ...]:
     if len(view.shape) not in (1, 2, 3):
         raise UserError(f"noise {name}: got observations of shape {list(view.shape)}, expected vectors or images")
     if size < 1:
-        raise UserError(f"noise {name}: size: got {size}, expected 1 or more")
+        raise UserError(f"noise {name}: size: got {size}, expected at least 1")
     return (size,) if len(view.shape) == 1 else view.shape[:2]
 
 

@@ -6,13 +6,13 @@ import numpy as np
 
 from curiax.envs.noise.disturb import Disturbance, Draw, View, make
 from curiax.envs.noise.equations import coins, generator_of
-from curiax.errors import UserError
+from curiax.errors import UserError, not_installed
 
 try:
     import gymnasium
     from gymnasium import spaces
 except ImportError as error:
-    raise UserError("Gymnasium is not installed: pip install 'curiax[gym]'") from error
+    raise not_installed("Gymnasium", "gym") from error
 
 
 def add_noise(env: gymnasium.Env, name: str, **options: Any) -> "Noisy":

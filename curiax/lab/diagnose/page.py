@@ -30,7 +30,6 @@ HEADS = ("", "of the transitions", "prediction error", "noise", "novelty", "of t
 
 def write(spec: EnvSpec, findings: Findings, out: Path, command: str, exploring: str, settings: dict[str, str]) -> Path:
     """Writes the page, a picture, a table and the findings into a directory. Returns the path of the page."""
-    out.mkdir(parents=True, exist_ok=True)
     found = panels(spec, findings)
     to_png(found, f"Where is the noise in {findings.env}?", out / "diagnose.png")
     figures = {name: to_svg(*one) for name, one in found.items()}

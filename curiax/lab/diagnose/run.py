@@ -10,7 +10,6 @@ from rich.console import Console
 
 from curiax import envs
 from curiax.config import Config
-from curiax.errors import UserError
 from curiax.lab.diagnose import words
 from curiax.lab.diagnose.explore import Budget, batches, explore, spend, streams_at_random
 from curiax.lab.diagnose.findings import Findings, find, measure, together
@@ -18,7 +17,8 @@ from curiax.lab.diagnose.instrument import CONFIG, InstrumentState, make_instrum
 from curiax.lab.diagnose.page import write
 from curiax.lab.diagnose.view import make_view
 from curiax.training.evaluate import load
-from curiax.training.run.files import writing_to
+from curiax.training.run.outputs import claim, writing_to
+from curiax.training.train import check_memory
 from curiax.types import Agent, LearnerState, Trajectory
 
 SHARES = {"explore": 0.4, "learn": 0.5, "measure": 0.1}  # of the time, or of the steps
@@ -55,11 +55,16 @@ def run(request: Request, console: Console) -> int:
     def say(text: str) -> None:
         console.print(text, highlight=False, markup=False)
 
-    budget = request.budget
-    explorer = explored(request.config, budget, say) if request.config else trained(request)
-    config = explorer.config
-    findings = diagnose(config, explorer.agent, budget.part(explorer.learn), budget.part(explorer.measure), say)
+    explorer = None if request.config else trained(request)
+    config = explorer.config if explorer else request.config
+    assert config is not None
     out = request.out or Path("runs/diagnose") / config.env
+    if explorer is None:
+        check_memory(config)
+    claim(out, "diagnosis")
+    budget = request.budget
+    explorer = explorer or explored(config, budget, say)
+    findings = diagnose(config, explorer.agent, budget.part(explorer.learn), budget.part(explorer.measure), say)
     settings = {"Preset": config.preset, "Seed": str(config.seed)}
     with writing_to(out):
         page = write(envs.spec_of(config), findings, out, request.command, explorer.text, settings)
@@ -79,9 +84,7 @@ def explored(config: Config, budget: Budget, say: Say) -> Explorer:
 def trained(request: Request) -> Explorer:
     """The newest policy of a run; the whole budget is left."""
     assert request.run_dir is not None
-    config, state = load(request.run_dir)
-    if request.env not in (None, config.env):
-        raise UserError(f"{request.run_dir}: a run of {config.env}, not of {request.env}")
+    config, state = load(request.run_dir, request.env)
     text = f"A trained agent was taken: {config.curiosity}, {num_steps(config, state):,} steps."
     left = 1 - SHARES["explore"]
     return Explorer(config, state.acting, text, SHARES["learn"] / left, SHARES["measure"] / left)

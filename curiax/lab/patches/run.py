@@ -20,7 +20,8 @@ from curiax.envs import atari
 from curiax.errors import UserError
 from curiax.lab.patches.functions import Row, batches, fit_readouts, make_rows, outputs, tell_all
 from curiax.lab.patches.world import CONFIG, NUM_FRAMES, STRIP, Amount, Recording, learn, record, split, start, views
-from curiax.training.run.files import write_atomically, write_csv, writing_to
+from curiax.training.run.files import write_atomically, write_csv
+from curiax.training.run.outputs import claim, writing_to
 
 CHUNK = 100  # updates per compiled call
 NUM_DRAWN = 4  # transitions in the figure
@@ -116,14 +117,14 @@ def run(config: Config, amount: Amount, directory: Path, dry_run: bool, console:
     say(f"{amount.updates:,} updates on states of {NUM_FRAMES} frames, kept in {directory}")
     if dry_run:
         return 0
-    with writing_to(directory):
-        pass  # now, not after the recording
+    claim(directory, "patches study")
     began, used = time.monotonic(), time.process_time()
     recording = record(config, amount)
     say(f"recorded after {time.monotonic() - began:.0f} s")
     result = study(config, amount, recording, say)
     seconds = {"wall_seconds": time.monotonic() - began, "cpu_seconds": time.process_time() - used}
-    write(directory, config, amount, result, seconds)
+    with writing_to(directory):
+        write(directory, config, amount, result, seconds)
     show(console, result.rows)
     say(f"open {directory / 'patches.png'}")
     return 0

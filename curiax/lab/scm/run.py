@@ -31,7 +31,8 @@ from curiax.lab.scm.table import (
     write_table,
 )
 from curiax.studies.base import Member, Study, members
-from curiax.training.run.files import write_atomically, writing_to
+from curiax.training.run.files import read_json, write_atomically
+from curiax.training.run.outputs import claim, writing_to
 
 NUM_PROBED = 128  # updates' worth of fresh experience for the probes
 STUDY = Study("", family="scm", settings=tuple(scm.KINDS), methods=(METHODS,), seeds=SEEDS)
@@ -82,13 +83,14 @@ def load(path: Path) -> Measured:
         return Measured(file["total"], file["count"], float(file["leak_nats"]), float(file["noise_in_z"]))
 
 
-def claim(directory: Path, config: Config) -> None:
-    """Makes the directory for these settings. Raises a `UserError` if it has runs of others."""
+def begin(directory: Path, config: Config) -> None:
+    """Makes the directory for these settings. Raises a `UserError` if its runs have others."""
     mine = json.loads(json.dumps(to_dict(config) | {"chunk": CHUNK, "dark": NUM_DARK, "lit": NUM_LIT}))
     path = directory / "settings.json"
+    claim(directory, "scm study")
+    if path.exists() and read_json(path) != mine:
+        raise UserError(f"{directory}: measured with other settings; choose another --out, or remove it")
     with writing_to(directory):
-        if path.exists() and json.loads(path.read_text()) != mine:
-            raise UserError(f"{directory}: measured with other settings; choose another --out, or remove it")
         write_atomically(path, json.dumps(mine, indent=1) + "\n")
 
 
@@ -108,17 +110,23 @@ def run(
         for job in todo:
             console.print(job.name, highlight=False)
         return 0
-    claim(directory, config)
-    for number, job in enumerate(todo, 1):
-        began = time.monotonic()
-        save(path_of(directory, job), measure(config, job))
-        console.print(f"{number} of {len(todo)}  {job.name}  {time.monotonic() - began:.0f} s", highlight=False)
+    begin(directory, config)
+    with writing_to(directory):
+        for number, job in enumerate(todo, 1):
+            began = time.monotonic()
+            save(path_of(directory, job), measure(config, job))
+            console.print(f"{number} of {len(todo)}  {job.name}  {time.monotonic() - began:.0f} s", highlight=False)
+        write(directory, finished(directory, jobs((), seeds)), console)
+    return 0
+
+
+def write(directory: Path, found: Found, console: Console) -> None:
+    """Writes tables and figure, and prints the first table."""
     from curiax.lab.scm.figure import draw
 
-    runs = complete(finished(directory, jobs((), seeds)))
+    runs = complete(found)
     rows, errors = [make_row(*run) for run in runs], [make_errors(*run) for run in runs]
     write_table(directory / "table.csv", rows, Row._fields)
     write_table(directory / "errors.csv", errors, Errors._fields)
     draw(directory / "scm.png", rows, errors)
     print_rows(console, rows)
-    return 0

@@ -14,8 +14,8 @@ from rich.table import Table
 from curiax.curiosity import resolve
 from curiax.envs.scm import KINDS
 from curiax.lab.scm.stream import CHUNK, CLASSES, NUM_DARK
-from curiax.training.run.directory import number
 from curiax.training.run.files import write_csv
+from curiax.training.run.metrics import number
 
 METHODS = (
     *("ae", "icm", "emi", "rnd", "dora", "ama", "byol-explore", "random+predict", "pixel+predict"),

@@ -4,18 +4,16 @@ from pathlib import Path
 
 from rich.console import Console
 
-from curiax.errors import UserError
-from curiax.lab.theory.cases import sample_cases
+from curiax.lab.theory.cases import BYTES, sample_cases
 from curiax.lab.theory.claims import CLAIMS, tally
-from curiax.lab.theory.show import as_json, draw, measure_gaps, print_table, write_json
+from curiax.lab.theory.show import as_json, check_outputs, draw, measure_gaps, print_table, write_json
+from curiax.training.memory import require_memory
 
 
 def theory(console: Console, num_worlds: int, seed: int, json_path: Path | None, figure_path: Path | None) -> int:
     """Prints the table. Returns 0 if every claim holds in its corrected form; the printed forms may fail."""
-    if num_worlds < 1:
-        raise UserError(f"--worlds: {num_worlds}; at least 1")
-    if seed < 0:
-        raise UserError(f"--seed: {seed}; at least 0")
+    require_memory(num_worlds * BYTES, f"--worlds {num_worlds}")
+    check_outputs(json_path, figure_path)
     cases = sample_cases(num_worlds, seed)
     rows = [tally(claim, cases) for claim in CLAIMS]
     print_table(console, rows)

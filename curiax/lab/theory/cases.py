@@ -1,5 +1,6 @@
 """Random worlds, with random critics, distributions and coefficients for claims about any of them."""
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +11,8 @@ from curiax.lab.theory import worlds
 from curiax.lab.theory.worlds import World
 
 SHAPES = ((2, 2, 2), (4, 3, 3), (6, 4, 4))  # pairs (x, a), outcomes, hindsight symbols
-CHUNK = 500  # worlds in memory at a time
+CHUNK = 500  # worlds of a case
+BYTES = 16 * sum(map(math.prod, SHAPES)) // len(SHAPES)  # of a world on average: its two generators, in float64
 
 
 class Case(NamedTuple):

@@ -16,6 +16,7 @@ from curiax.errors import UserError
 from curiax.lab.theory.asymptotics import large_batches
 from curiax.lab.theory.cases import Case
 from curiax.lab.theory.claims import TOLERANCE, Row
+from curiax.training.run.outputs import check_file, writing_file
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
@@ -25,6 +26,7 @@ SMALLEST = 0.01  # pairs with smaller χ² are not shown: their gap for large ba
 QUANTILES = (0.0, 0.4, 0.8, 1.0)  # of χ²: one curve each
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#d55e00")  # Okabe and Ito's palette
 MARKERS = ("o", "s", "^", "D")
+FORMATS = (".png", ".svg", ".pdf")
 
 
 class Gaps(NamedTuple):
@@ -82,10 +84,16 @@ def as_json(rows: list[Row], gaps: Gaps, num_worlds: int, seed: int) -> dict[str
 
 
 def write_json(path: Path, result: dict[str, Any]) -> None:
-    try:
-        path.write_text(json.dumps(result, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise UserError(f"--json: cannot write {path}: {error.strerror}") from None
+    with writing_file("--json", path) as file:
+        file.write_text(json.dumps(result, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def check_outputs(json_path: Path | None, figure_path: Path | None) -> None:
+    """Raises a `UserError` if one of the files cannot be written."""
+    check_file("--json", json_path)
+    if figure_path is not None and figure_path.suffix.lower() not in FORMATS:
+        raise UserError(f"--figure {figure_path}: its name must end in {', '.join(FORMATS)}")
+    check_file("--figure", figure_path)
 
 
 def draw_curves(absolute: Axes, relative: Axes, gaps: Gaps) -> None:
@@ -119,9 +127,6 @@ def draw(path: Path, gaps: Gaps) -> None:
         axes.set_xlabel("K, hindsight vectors in the batch")
         axes.grid(color="#eeeeee")
         axes.legend(frameon=False)
-    try:
-        figure.savefig(path, dpi=130)
-    except (OSError, ValueError) as error:  # no such directory; no such format
-        raise UserError(f"--figure: cannot write {path}: {error}") from None
-    finally:
-        plt.close(figure)
+    with writing_file("--figure", path) as file:
+        figure.savefig(file, dpi=130)
+    plt.close(figure)

@@ -59,6 +59,7 @@ function path(steps, values, toX, toY) {
   values.forEach((value, index) => {
     if (value === null) { pen = "M"; return; }
     text += `${pen}${toX(steps[index]).toFixed(1)},${toY(value).toFixed(1)}`;
+    if (pen === "M") text += "h0"; // with round caps, a point without neighbours is a dot
     pen = "L";
   });
   return text;
@@ -99,7 +100,7 @@ function drawChart(host, steps, end, series, options) {
   for (const one of series) for (const seed of one.seeds)
     shape("path", { class: "seed", d: path(steps, seed.values, toX, toY), fill: "none", stroke: one.colour, "stroke-width": 1 }, svg);
   for (const one of series)
-    shape("path", { class: "mean", d: path(steps, one.mean, toX, toY), fill: "none", stroke: one.colour, "stroke-width": 2.2, "stroke-linejoin": "round" }, svg);
+    shape("path", { class: "mean", d: path(steps, one.mean, toX, toY), fill: "none", stroke: one.colour, "stroke-width": 2.2, "stroke-linejoin": "round", "stroke-linecap": "round" }, svg);
   const cross = shape("g", { visibility: "hidden" }, svg);
   return { svg, cross, toX, toY, top, base: height - bottom, width };
 }

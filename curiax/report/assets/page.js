@@ -40,7 +40,8 @@ function choose(host, name, options, first, changed) {
 
 function seriesOf(data, metric, setting) {
   const found = data.curves[metric]?.[setting] || {};
-  return data.methods.filter((method) => found[method.id]).map((method) => ({ ...method, ...found[method.id] }));
+  const drawn = (method) => found[method.id] && present(found[method.id].mean).length;
+  return data.methods.filter(drawn).map((method) => ({ ...method, ...found[method.id] }));
 }
 
 function describe(what, setting, series) {

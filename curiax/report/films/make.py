@@ -13,8 +13,8 @@ from curiax.report.names import method_title
 from curiax.report.read import Pair, RunData, Study
 from curiax.report.scores import final
 from curiax.report.words import main_pair, notes_on_missing, telling_setting
-from curiax.training.evaluate import cannot_write, check_place, load
-from curiax.training.run.directory import read_config
+from curiax.training.evaluate import load, named_config
+from curiax.training.run.outputs import check_file, writing_file
 from curiax.types import LearnerState
 
 MAX_BESIDE = 2  # films side by side
@@ -34,7 +34,7 @@ def shoot_study(study: Study, tell: Callable[[str], None]) -> tuple[dict[Pair, S
     for pair in study.pairs:
         run = median_run(study.group(*pair), study.scores[0].metric)
         try:
-            config = read_config(run.directory)
+            config = named_config(run.directory)
             filming = filming_of(config)
             if filming.payload is not None or pair in beside:
                 tell(f"filming {run.setting}, {method_title(run.method)}, seed {run.seed}")
@@ -75,13 +75,11 @@ def check_film(config: Config, path: Path) -> None:
         filming_of(config)
     except UserError as error:
         raise UserError(f"--video: {error}") from None
-    check_place("--video", path)
+    check_file("--video", path)
 
 
 def write_film(config: Config, state: LearnerState, path: Path, seed: int) -> None:
     """Films an episode of a run's policy and writes it as a GIF."""
     filming = filming_of(config)
-    try:
-        filming.write(path, config.env, {config.curiosity: filming.shoot(config, state, seed)})
-    except OSError as error:
-        raise cannot_write("--video", path, error) from None
+    with writing_file("--video", path) as file:
+        filming.write(file, config.env, {config.curiosity: filming.shoot(config, state, seed)})

@@ -15,7 +15,9 @@ from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
+from curiax.errors import UserError
 from curiax.training.run.files import is_locked, write_atomically
+from curiax.training.run.outputs import claim, is_ours
 from curiax.training.signals import Stop
 
 POLL_INTERVAL = 0.5  # seconds
@@ -110,7 +112,7 @@ def launch(tasks: Sequence[Task], place: Place | Sequence[int], stop: Stop) -> G
             for task in [task for task in tasks if task.name in runs]:
                 look(task)
             for task in [] if stop.signal else idle(tasks, states, runs):
-                if is_locked(task.directory):
+                if is_ours(task.directory, "run") and is_locked(task.directory):
                     if states[task.name].kind != "lost":  # its process may end a little later than its machine
                         states[task.name] = State("held")
                 elif len(runs) < place.num_jobs:
@@ -223,7 +225,7 @@ def reason(code: int, said: str) -> str:
 
 def failed(task: Task, why: str) -> State:
     """Writes the reason into the run's directory, for the report."""
-    with contextlib.suppress(OSError):
-        task.directory.mkdir(parents=True, exist_ok=True)
+    with contextlib.suppress(OSError, UserError):  # the disk is full, or the directory is not ours
+        claim(task.directory, "run")
         write_atomically(task.directory / "FAILED", why + "\n")
     return State("failed", why)

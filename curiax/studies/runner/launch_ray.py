@@ -17,7 +17,7 @@ from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from curiax.errors import UserError, first_line
+from curiax.errors import UserError, first_line, not_installed
 from curiax.studies.runner.launch import Child, State, Task, begin, ended, failed, one_thread, reason
 from curiax.studies.runner.options import Launcher
 
@@ -52,7 +52,7 @@ def connect(address: str) -> Any:
     try:
         import ray
     except ImportError:
-        raise UserError("--launcher ray: needs Ray, pip install 'curiax[ray]'") from None
+        raise not_installed("Ray, which --launcher ray needs,", "ray") from None
     if address != "local":
         reach(address)
     options: dict[str, Any] = {"include_dashboard": False} if address == "local" else {}
@@ -88,6 +88,7 @@ class Cluster:
         self._ray = ray
         self._asks = {"num_cpus": launcher.cpus, "num_gpus": launcher.gpus}
         self._environment = {name: value for name, value in os.environ.items() if name.startswith(PASSED_ON)}
+        self._environment["PYTHONPATH"] = os.getcwd()  # modules of the user's may be there
         if launcher.cpus == 1:
             self._environment = one_thread(self._environment)
         fitting = [fits(node["Resources"], launcher) for node in ray.nodes() if node["Alive"]]
@@ -147,7 +148,7 @@ def train(task: Task, environment: Mapping[str, str]) -> Generator[State]:
         yield State("failed", f"{machine} does not see {task.log}: a study's machines must share its directory")
         return
     package = str(Path(__file__).parents[3])  # this curiax, installed or not
-    paths = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))
+    paths = os.pathsep.join(filter(None, [package, environment.get("PYTHONPATH"), os.environ.get("PYTHONPATH")]))
     begun = begin(task, None, {**os.environ, **environment, "PYTHONPATH": paths})
     if isinstance(begun, State):
         yield begun
@@ -167,9 +168,10 @@ def wait(child: Child) -> bool:
     while child.process.poll() is None:
         try:
             time.sleep(WAIT_INTERVAL)
-        except KeyboardInterrupt:
+        except KeyboardInterrupt:  # Ray repeats it; a second SIGTERM would end the process before it has saved
+            if not asked:
+                child.process.terminate()
             asked = True
-            child.process.terminate()
     return asked
 
 

@@ -4,11 +4,11 @@ import contextlib
 import dataclasses
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from curiax.config import LAPTOP, Config, get
-from curiax.envs import profile_of
+from curiax.envs import modules, profile_of
 from curiax.studies.base import replaced, train_words
 from curiax.studies.runner.launch import Task, launch
 from curiax.studies.runner.progress import Speed, amount, glance, speed
@@ -18,12 +18,13 @@ MEASURED_ROWS = 3  # of metrics; the first one includes compilation
 MEASURED_SECONDS = 180.0  # at most; the paper's networks take a minute to compile
 LARGE_UPDATE = 1024  # environment steps; larger updates are measured with unrolls of about MEASURED_STEPS instead
 MEASURED_STEPS = 256
+SMALL_SHARE = 0.05  # of a study's steps; measuring more than that first would not pay
 # Fields that hardly change the cost of a step.
 FREE = ("env", "seed", "reward", "env_steps", "world.temperature", "atari.sticky", "atari.noise")
 
 
 def training(name: str, directory: Path, config: Config) -> Task:
-    return Task(name, directory, [*train_words(config), "--run-dir", str(directory)])
+    return Task(name, directory, [*train_words(config), "--run-dir", str(directory), *modules.options()])
 
 
 def kind_of(config: Config) -> Config:
@@ -44,7 +45,16 @@ def measure(configs: Mapping[str, Config], cores: Sequence[int], stop: Stop) -> 
     return {method: measured for method, measured in found.items() if measured is not None}
 
 
+def pays(configs: Iterable[Config], num_steps: int | float) -> bool:
+    """Whether measuring these configs is a small part of a study of so many steps."""
+    return sum(few_rows(config).env_steps for config in configs) <= SMALL_SHARE * num_steps
+
+
 def measurement(name: str, directory: Path, config: Config) -> Task:
+    return training(name, directory, few_rows(config))
+
+
+def few_rows(config: Config) -> Config:
     """A run of a few rows. The study's runs find its programs in the compilation cache, unless their updates are large.
 
     Synchronous: a batch that is collected before the clock starts would not be measured.
@@ -52,8 +62,7 @@ def measurement(name: str, directory: Path, config: Config) -> Task:
     short = shortened(config)
     num_rows = MEASURED_ROWS if short == config else 2
     num_steps = num_rows * short.log_every * short.steps_per_update
-    short = dataclasses.replace(short, env_steps=num_steps, sync=True)
-    return training(name, directory, short)
+    return dataclasses.replace(short, env_steps=num_steps, sync=True)
 
 
 def shortened(config: Config) -> Config:

@@ -1,8 +1,10 @@
 """Where the runs of a study are trained."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
+from curiax.config.ranges import Count, Range
+from curiax.config.validation import check_options
 from curiax.errors import UserError
 
 
@@ -14,9 +16,9 @@ class Launcher:
     """processes on this machine, one per core, or tasks of a Ray cluster (needs the extra `ray`)"""
     address: str | None = None
     """address of the Ray cluster, HOST:PORT or auto (default: RAY_ADDRESS, else a new cluster on this machine)"""
-    cpus: int = 1
+    cpus: Count = 1
     """CPUs of Ray for each run"""
-    gpus: float = 0.0
+    gpus: Annotated[float, Range(0)] = 0.0
     """GPUs of Ray for each run"""
 
 
@@ -25,8 +27,4 @@ def check_launcher(options: Launcher) -> Launcher:
         raise UserError("--address, --cpus and --gpus: only with --launcher ray")
     if (options.address or "").startswith("ray://"):
         raise UserError(f"--address {options.address}: not by Ray's client; run the study on a machine of the cluster")
-    if options.cpus < 1:
-        raise UserError(f"--cpus {options.cpus}: must be 1 or more")
-    if options.gpus < 0:
-        raise UserError(f"--gpus {options.gpus:g}: must be 0 or more")
-    return options
+    return check_options(options)

@@ -1,7 +1,6 @@
 """The progress of a study's runs and the time that is left, read from their metrics."""
 
 import heapq
-import json
 import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -11,14 +10,13 @@ from curiax.config import Config
 from curiax.config.dotted import differences
 from curiax.envs import scores_of
 from curiax.errors import UserError
-from curiax.training.run.directory import read_config
+from curiax.training.run.directory import read_config, read_done
+from curiax.training.run.metrics import Row, parse, parse_header
 from curiax.training.statistics import nanmean
 from curiax.types import Score
 
 LAST_ROWS = 8  # of metrics, averaged
 TAIL_BYTES = 16_384
-
-Row = dict[str, float]
 
 
 class Speed(NamedTuple):
@@ -41,7 +39,7 @@ class Progress(NamedTuple):
 
 def glance(path: Path) -> list[Row]:
     """The first row of a metrics.csv and the last few, without reading all of it."""
-    if not path.exists():
+    if not path.is_file():
         return []
     with path.open("rb") as file:
         header, first = file.readline(), file.readline()
@@ -50,13 +48,11 @@ def glance(path: Path) -> list[Row]:
         file.seek(start)
         *lines, _ = file.read().split(b"\n")  # after the last newline is an incomplete row
     lines = lines if start == begin else lines[1:]
-    names = header.decode().strip().split(",")
     whole = [first.rstrip(b"\n")] if first.endswith(b"\n") else []
-    return [parse_row(names, line.decode()) for line in whole + lines[-LAST_ROWS:]]
-
-
-def parse_row(names: list[str], line: str) -> Row:
-    return {name: float(value or "nan") for name, value in zip(names, line.split(","), strict=True)}
+    try:
+        return parse(parse_header(header.rstrip(b"\n")), whole + lines[-LAST_ROWS:]).rows if whole else []
+    except ValueError:  # a damaged header; training will refuse it with a message
+        return []
 
 
 def progress(directory: Path, config: Config) -> Progress:
@@ -76,21 +72,21 @@ def recent(rows: Sequence[Row], score: Score) -> float:
 
 def speed(rows: Sequence[Row]) -> Speed | None:
     """The speed over the last few rows; None before there are two."""
-    if len(rows) < 2:
-        return None
     recent = rows[-LAST_ROWS:]
+    if len(recent) < 2 or recent[-1]["seconds"] == recent[0]["seconds"]:
+        return None
     rate = (recent[-1]["env_steps"] - recent[0]["env_steps"]) / (recent[-1]["seconds"] - recent[0]["seconds"])
     return Speed(rate, max(rows[0]["seconds"] - rows[0]["env_steps"] / rate, 0.0))
 
 
 def finished(directory: Path, config: Config) -> bool:
     """True if the run is complete and has this config."""
-    try:
-        update = json.loads((directory / "DONE").read_text())["update"]
-        different = set(differences(read_config(directory), config)) - {"env_steps"}
-    except (OSError, ValueError, KeyError, TypeError, UserError):
+    if read_done(directory) < config.num_updates:
         return False
-    return update >= config.num_updates and not different
+    try:
+        return not set(differences(read_config(directory), config)) - {"env_steps"}
+    except UserError:
+        return False
 
 
 def seconds_left(run: Progress, speed: Speed) -> float:

@@ -24,11 +24,12 @@ from curiax.studies.base import Member, changes, member_config, members
 from curiax.studies.document import NAME, read_document
 from curiax.studies.runner.display import Display, Line
 from curiax.studies.runner.launch import Cores, Place, State, available_cores, launch
-from curiax.studies.runner.measure import how, kind_of, measure, size, training
+from curiax.studies.runner.measure import how, kind_of, measure, pays, size, training
 from curiax.studies.runner.options import Launcher, check_launcher
 from curiax.studies.runner.progress import Speed, duration, finished, glance, makespan, progress, seconds_left, speed
 from curiax.studies.scores import Result, read_columns, result, score_table, write_scores
 from curiax.training.run.files import lock, write_atomically
+from curiax.training.run.outputs import claim, writing_to
 from curiax.training.signals import Stop, polite_stop
 
 SHARED = "; one process per core, shared by environments, policy and learner of a run"
@@ -45,6 +46,7 @@ class Plan(NamedTuple):
     num_jobs: int
     command: str
     launcher: Launcher = Launcher()
+    estimate: bool = True  # measure speeds that are not known
     cluster: Place | None = None  # once it is joined
 
     def config_of(self, member: Member) -> Config:
@@ -76,12 +78,9 @@ def make_plan(
     directory: Path | None = None,
     command: str = "",
     launcher: Launcher = Launcher(),  # noqa: B008 — frozen
+    estimate: bool = True,
 ) -> Plan:
     """A plan with all runs of the study, one per core, in runs/NAME by default."""
-    if any(seed < 0 for seed in seeds or ()):
-        raise UserError(f"--seeds {min(seeds or ())}: must be 0 or more")
-    if num_jobs is not None and num_jobs < 1:
-        raise UserError(f"--jobs {num_jobs}: must be 1 or more")
     return Plan(
         name=name,
         directory=directory or Path("runs") / name,
@@ -90,18 +89,19 @@ def make_plan(
         num_jobs=num_jobs or (len(available_cores()) if launcher.launcher == "local" else sys.maxsize),
         command=command,
         launcher=check_launcher(launcher),
+        estimate=estimate,
     )
 
 
 def run_study(plan: Plan, dry_run: bool, console: Console) -> int:
     """Returns the exit code: 0 if all runs are done, 1 if one failed, 128 + number of a signal that stopped it."""
-    with polite_stop() as stop, joined(plan) as plan:
+    with polite_stop(lambda line: say(console, line)) as stop, joined(plan) as plan:
         if dry_run:
             for member in plan.members:
                 config = plan.config_of(member)
                 steps = size(config, config.num_updates * config.steps_per_update)
                 say(console, f"{member.name}  {steps}{'  done' if plan.finished(member) else ''}")
-            say(console, estimate(plan, speeds(plan, console, stop)))
+            say(console, estimate(plan, speeds(plan, console, stop, math.inf)))
             return 128 + stop.signal if stop.signal else 0
         with open_directory(plan):
             states = work(plan, console, stop)
@@ -123,14 +123,12 @@ def joined(plan: Plan) -> Iterator[Plan]:
 @contextlib.contextmanager
 def open_directory(plan: Plan) -> Iterator[None]:
     """Locks the directory and writes study.json, which lists the runs of this command and of earlier ones."""
+    claim(plan.directory, "study")
     with contextlib.ExitStack() as stack:
-        try:
-            plan.directory.mkdir(parents=True, exist_ok=True)
+        with writing_to(plan.directory):
             stack.callback(lock(plan.directory, "another process works on this study").release)
             document = study_document(plan, read_document(plan.directory))
             write_atomically(plan.directory / NAME, json.dumps(document, indent=2) + "\n")
-        except OSError as error:
-            raise UserError(f"{plan.directory}: cannot be written ({error.strerror or error})") from None
         yield
 
 
@@ -173,7 +171,8 @@ def work(plan: Plan, console: Console, stop: Stop) -> dict[str, State]:
     pending = [member for member in plan.members if member not in done]
     if not pending:
         return states
-    measured = speeds(plan, console, stop)
+    steps = sum(config.env_steps for config in map(plan.config_of, pending))
+    measured = speeds(plan, console, stop, steps)
     if not stop.signal:
         say(console, estimate(plan, measured))
     tasks = [training(each.name, plan.directory_of(each), plan.config_of(each)) for each in pending]
@@ -194,10 +193,10 @@ def work(plan: Plan, console: Console, stop: Stop) -> dict[str, State]:
     return states
 
 
-def speeds(plan: Plan, console: Console, stop: Stop) -> dict[str, Speed]:
+def speeds(plan: Plan, console: Console, stop: Stop, num_steps: int | float) -> dict[str, Speed]:
     """The speed of each method with unfinished runs: from its metrics in this directory, or measured with a short run.
 
-    Variants with the same cost per step are measured once.
+    Variants with the same cost per step are measured once. Nothing is measured if `num_steps` are too few to pay.
     """
     pending = {each.method: plan.config_of(each) for each in reversed(plan.members) if not plan.finished(each)}
     known = {}
@@ -205,7 +204,8 @@ def speeds(plan: Plan, console: Console, stop: Stop) -> dict[str, Speed]:
         found = speed(glance(plan.directory_of(member) / "metrics.csv"))
         known |= {kind_of(plan.config_of(member)): found} if found is not None else {}
     unknown = {kind_of(config): method for method, config in pending.items() if kind_of(config) not in known}
-    if unknown and plan.cluster is None:  # the machines of a cluster may differ from this one
+    here = plan.cluster is None  # the machines of a cluster may differ from this one
+    if unknown and here and plan.estimate and pays(unknown, num_steps):
         say(
             console, f"measuring the speed of {', '.join(sorted(unknown.values()))} on this machine{how(plan.config)} …"
         )
@@ -224,12 +224,10 @@ def estimate(plan: Plan, measured: Mapping[str, Speed]) -> str:
     rates = [f"{method} {found.steps_per_second:,.0f}" for method, found in measured.items()]
     if measured and len(measured) < len({member.method for member in pending}):
         rates.append("others as the slowest of these")
-    return (
-        f"{len(pending)} of {len(plan.members)} runs to do, {size(plan.config, steps)}, "
-        f"{place.room} at a time {place.where}: "
-        f"about {duration(time_left(plan, lines, measured))} at the measured steps/s ({', '.join(rates) or 'none yet'})"
-        + (SHARED if on_host(plan.config.env) else "")
-    )
+    todo = f"{len(pending)} of {len(plan.members)} runs to do, {size(plan.config, steps)}"
+    left = f": about {duration(time_left(plan, lines, measured))} at the measured steps/s ({', '.join(rates)})"
+    shared = SHARED if on_host(plan.config.env) else ""
+    return f"{todo}, {place.room} at a time {place.where}{left if measured else ''}{shared}"
 
 
 def time_left(plan: Plan, lines: Sequence[Line], measured: Mapping[str, Speed]) -> float:
@@ -252,11 +250,12 @@ def save_scores(plan: Plan) -> list[Result]:
     """Writes scores.csv: every finished run of the study, those of earlier commands too."""
     study = read_document(plan.directory)
     finished = [member for member in study["runs"] if plan.finished(member)] if study else []
+    logged = {each: read_columns(plan.directory_of(each) / "metrics.csv") for each in finished}
     results = [
-        result(each, read_columns(plan.directory_of(each) / "metrics.csv"), scores_of(plan.config_of(each).env))
-        for each in finished
+        result(each, columns, scores_of(plan.config_of(each).env)) for each, columns in logged.items() if columns
     ]
-    write_scores(plan.directory / "scores.csv", results)
+    with writing_to(plan.directory):
+        write_scores(plan.directory / "scores.csv", results)
     return results
 
 

@@ -10,13 +10,19 @@ import sys
 import threading
 import time
 
+from curiax.training.signals import stopping
+
 WATCH_INTERVAL = 0.2  # seconds
+PATIENCE = 60.0  # seconds; a compilation or one update of the paper's networks may take longer
 
 
 def stop_with(parent: int) -> None:
-    """Sends SIGTERM to this process once its parent has ended."""
+    """Asks this process to stop once its parent has ended, and ends it if it has not saved and stopped in time."""
     while os.getppid() == parent:
         time.sleep(WATCH_INTERVAL)
+    if not stopping.is_set():  # the parent may have asked already
+        os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(PATIENCE)
     os.kill(os.getpid(), signal.SIGTERM)
 
 

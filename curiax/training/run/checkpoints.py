@@ -1,7 +1,12 @@
 """Checkpoints: a state as files, with a checksum that shows damage."""
 
+import contextlib
 import hashlib
-from collections.abc import Mapping
+import logging
+import os
+import re
+import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -9,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from curiax.errors import first_line
 from curiax.training.run.files import write_atomically
 from curiax.types import LearnerState
 
@@ -26,7 +32,44 @@ def checkpoint_manager(directory: Path) -> Any:
         max_to_keep=KEEP, enable_async_checkpointing=False, create=False, multiprocessing_options=alone
     )
     (directory / "checkpoints").mkdir(parents=True, exist_ok=True)
-    return ocp.CheckpointManager((directory / "checkpoints").absolute(), options=options)
+    with quiet_if_it_fails():  # of damaged checkpoints, which `Run.restore` finds
+        return ocp.CheckpointManager((directory / "checkpoints").absolute(), options=options)
+
+
+def save_checkpoint(manager: Any, step: int, state: LearnerState) -> None:
+    """Writes a checkpoint with its checksum."""
+    import orbax.checkpoint as ocp
+
+    with quiet_if_it_fails():
+        manager.save(step, args=ocp.args.StandardSave(to_arrays(state)))
+    seal(Path(manager.directory) / str(step))
+
+
+@contextlib.contextmanager
+def quiet_if_it_fails() -> Iterator[None]:
+    """Silences what Orbax and tensorstore print of an error: hundreds of lines, from threads that outlive the block.
+
+    The error itself is raised. After one they stay silent.
+    """
+    log, hook = logging.getLogger("absl"), sys.unraisablehook
+    level = log.level
+
+    def pass_on(unraisable: Any) -> None:
+        if str(unraisable.exc_value) != "Event loop is closed":  # tensorstore's threads: the first error has closed it
+            hook(unraisable)
+
+    log.setLevel(logging.CRITICAL)
+    sys.unraisablehook = pass_on
+    yield
+    sys.unraisablehook = hook
+    log.setLevel(level)
+
+
+def reason(error: Exception) -> str:
+    """Why a checkpoint was not written; in the words of the operating system if it was that."""
+    code = re.search(r"os_error_code='(\d+)'", str(error))  # of tensorstore
+    number = int(code[1]) if code else getattr(error, "errno", None)
+    return os.strerror(number) if number else first_line(error)
 
 
 def to_arrays(tree: Any, prefix: str = "") -> dict[str, np.ndarray]:
@@ -64,7 +107,8 @@ def restore_checkpoint(manager: Any, step: int, like: LearnerState) -> LearnerSt
     """The state of a checkpoint; `like` is any state of the same run."""
     import orbax.checkpoint as ocp
 
-    return from_arrays(manager.restore(step, args=ocp.args.StandardRestore(to_arrays(like))), like)
+    with quiet_if_it_fails():
+        return from_arrays(manager.restore(step, args=ocp.args.StandardRestore(to_arrays(like))), like)
 
 
 def seal(directory: Path) -> None:
