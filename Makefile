@@ -2,7 +2,9 @@
 
 PYTHON ?= python3
 DEMO_ARGS ?=
-PYTEST_ARGS ?= -n auto --maxprocesses 4 --dist loadfile
+FUZZ_ARGS ?= --cases 5000 --seed 1
+# A worker takes whole files, in the order of tests/conftest.py: those with slow tests first.
+PYTEST_ARGS ?= -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 VENV := .venv
 DEMO := runs/demo
@@ -12,7 +14,7 @@ PIP := $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -c 
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo -n)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test browser docs lint clean
+.PHONY: help demo check fast test fuzz browser docs lint clean
 
 help:  ## say what there is to make
 	@echo "usage: make TARGET [PYTHON=python3.12] [DEMO_ARGS=...] [PYTEST_ARGS=...]"
@@ -24,11 +26,17 @@ demo: $(BASE)  ## two agents where noise comes on demand, side by side, and a pa
 	@awk -F , 'NR > 1 { printf "%-14s  %.2f trackers per episode, noise dwell %.2f\n", $$2, $$4, $$5 }' $(DEMO)/scores.csv
 	@echo "page: $(DEMO)/report/report.html  film: $(DEMO)/report/film.gif"
 
-check: lint  ## lint, types and the fast tests: minutes
+check: $(DEV)  ## lint, types and the fast tests, side by side: two minutes
+	@$(MAKE) --no-print-directory --jobs 2 lint fast
+
+fast: $(DEV)  ## run the tests that are not marked slow
 	$(VENV)/bin/python -m pytest -m "not slow" $(PYTEST_ARGS)
 
-test: $(DEV) browser  ## run all tests (PYTEST_ARGS: in place of "-n auto --maxprocesses 4 --dist loadfile")
+test: $(DEV) browser  ## run all tests (PYTEST_ARGS: of pytest)
 	$(VENV)/bin/python -m pytest $(PYTEST_ARGS)
+
+fuzz: $(DEV)  ## thousands of random mistakes and damaged runs (FUZZ_ARGS: --cases N --seed N --case N)
+	$(VENV)/bin/python -m tests.support.fuzz.cases $(FUZZ_ARGS)
 
 browser:  ## install Debian's Chromium, in which the report is tested, if there is none and it can be done
 	@command -v chromium > /dev/null || { $(SUDO) apt-get update && $(SUDO) apt-get install -y chromium; } \

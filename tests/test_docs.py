@@ -33,7 +33,7 @@ DOING = (
 )
 
 
-class Doing(Exception):
+class Doing(BaseException):
     """A command was understood."""
 
 

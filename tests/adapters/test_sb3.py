@@ -4,7 +4,6 @@ import csv
 import re
 
 import gymnasium
-import jax
 import numpy as np
 import pytest
 import torch
@@ -15,13 +14,9 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.logger import configure
 
-from curiax import dropin, sb3
+from curiax import sb3
 from curiax.errors import UserError
 from curiax.sb3 import CuriosityCallback, divisors, fold, layout, unfold
-
-QUICK = {"xla_backend_optimization_level": 0}
-for name in ("initial_state", "reward", "update"):
-    setattr(dropin, name, jax.jit(getattr(dropin, name).__wrapped__, static_argnums=0, compiler_options=QUICK))
 
 T, B, GAMMA, LAMBDA = 12, 2, 0.9, 0.8
 FINAL = 50.0  # of an episode that terminates; 60 of one that is truncated

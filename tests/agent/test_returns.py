@@ -5,7 +5,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-import rlax
 from hypothesis import HealthCheck, given, settings
 from hypothesis.extra.numpy import arrays
 
@@ -108,6 +107,8 @@ def test_returns_are_those_of_the_episodes_one_by_one(stream, lambda_):
 
 @pytest.mark.parametrize("lambda_", [0.0, 0.5, 1.0])
 def test_returns_are_those_of_rlax(lambda_):
+    import rlax  # slow to import, and workers collect every file
+
     values, rewards = jax.random.normal(jax.random.key(0), (T + 1,)), jax.random.normal(jax.random.key(1), (T,))
     discounts = jnp.full(T, 0.9).at[3].set(0.0)
     with jax.numpy_dtype_promotion("standard"):  # rlax relies on it

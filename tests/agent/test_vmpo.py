@@ -4,7 +4,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-import rlax
 
 from curiax.agent.distributions import distribution_of
 from curiax.agent.vmpo import PAPER, TOP_FRACTION, init_duals, project_duals, vmpo_losses, weighted_losses
@@ -156,6 +155,8 @@ def test_duals_are_projected_to_1e_8_and_otherwise_left_alone():
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize("masked", [False, True])
 def test_value_and_gradients_are_those_of_rlax(seed, masked):
+    import rlax  # slow to import, and workers collect every file
+
     logits, acting = jax.random.normal(jax.random.key(seed), (2, 8, 4, 3))
     key_action, key_advantage, key_valid = jax.random.split(jax.random.key(seed + 10), 3)
     action = jax.random.randint(key_action, (8, 4), 0, 3)

@@ -21,7 +21,8 @@ from curiax.commands.cli import main
 from curiax.commands.program import progress_text
 from curiax.training.learner import learner_losses
 from curiax.training.run.checkpoints import checkpoint_manager, restore_checkpoint
-from curiax.training.run.directory import Run, read_config, read_metrics
+from curiax.training.run.directory import Run, read_config
+from curiax.training.run.metrics import read_metrics
 from curiax.training.train import initial_state
 from tests.support.files import contents
 from tests.support.programs import PATIENCE, metrics_but_seconds, num_rows, train_args, wait_until

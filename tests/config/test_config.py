@@ -203,7 +203,7 @@ def test_a_renamed_field_of_an_older_version_keeps_its_value():
 def test_a_saved_field_that_never_was_one_is_refused(name):
     saved = saved_with(name)
     assert retired(saved) == []
-    with pytest.raises(KeyError, match=f"'{name} is no field'"):
+    with pytest.raises(ValueError, match=f"'{name}' is no field"):
         from_dict(saved)
 
 
@@ -236,8 +236,8 @@ MISTAKES = {
     "unknown preset": ("train --preset papers", "--preset papers", "Did you mean paper?", "laptop"),
     "no preset": ("train --preset", "--preset", "laptop, paper"),
     "too many words": ("train maze/random maze/brownian", "maze/brownian"),
-    "foreign directory": ("train --run-dir mine", "mine: holds files but no config.json", "left alone"),
-    "foreign directory, fresh": ("train --run-dir mine --fresh", "mine: holds files but no config.json"),
+    "foreign directory": ("train --run-dir mine", "mine: holds files, but no run of curiax", "left alone"),
+    "foreign directory, fresh": ("train --run-dir mine --fresh", "mine: holds files, but no run of curiax"),
     "unwritable directory": ("train --run-dir mine/file/run", "mine/file/run: cannot be written"),
     "unknown command": ("trian", "trian", "Did you mean train?", "list"),
     "unknown list": ("list method", "method", "Did you mean methods?", "envs"),

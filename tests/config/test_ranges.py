@@ -10,7 +10,7 @@ import pytest
 from curiax.commands.cli import main
 from curiax.config import LAPTOP, validate
 from curiax.config.dotted import flag, get, names, replaced, type_of
-from curiax.config.ranges import Above, Layers, Range, is_layers, must_not_be_empty, range_of
+from curiax.config.ranges import Above, Range, must_not_be_empty, range_of
 from curiax.config.validation import check_field
 from curiax.errors import UserError
 
@@ -27,7 +27,7 @@ def allowed(name):
 
 NUMBERS = [name for name in names(LAPTOP) if bare(name) in (int, float)]
 FLOATS = [name for name in NUMBERS if bare(name) is float]
-LAYERS = [name for name in names(LAPTOP) if is_layers(type_of(LAPTOP, name))]
+LAYERS = [name for name in names(LAPTOP) if bare(name) == tuple[int, ...]]
 CHOICES = [name for name in names(LAPTOP) if typing.get_origin(bare(name)) is typing.Literal]
 
 
@@ -77,9 +77,8 @@ def test_every_field_is_a_number_layers_a_choice_a_switch_or_a_text():
     assert bare("gym.kwargs") == tuple[str, ...]
 
 
-def test_every_tuple_of_numbers_is_layers():
-    assert [name for name in names(LAPTOP) if bare(name) == tuple[int, ...]] == LAYERS != []
-    assert is_layers(Layers) and not must_not_be_empty(Layers)
+def test_every_layer_has_from_1_to_65536_units():
+    assert {name: allowed(name) for name in LAYERS} == dict.fromkeys(LAYERS, Range(1, 2**16)) != {}
 
 
 @each_value(ends)
@@ -107,19 +106,19 @@ def test_refusals_golden():
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
 @pytest.mark.parametrize("name", FLOATS)
 def test_a_number_must_be_finite(name, value):
-    assert refusal(name, value) == f"{flag(name)} {value}: must be {allowed(name)}"
+    assert refusal(name, value) == f"{flag(name)} {value}: must be finite and {allowed(name)}"
 
 
 @pytest.mark.parametrize("name", LAYERS)
-def test_layers_of_no_size_are_refused(name):
-    assert refusal(name, (0,)) == f"{flag(name)} 0: every layer must have at least one unit"
-    assert refusal(name, (8, -3)) == f"{flag(name)} 8 -3: every layer must have at least one unit"
+def test_layers_of_no_size_and_of_any_size_are_refused(name):
+    for size in (0, -3, 2**16 + 1, 10**400):
+        assert refusal(name, (8, size)) == f"{flag(name)} {size}: must be from 1 to 65536"
 
 
 @pytest.mark.parametrize("name", LAYERS)
 def test_no_layers_at_all_are_allowed_only_where_a_network_does_without(name):
     if must_not_be_empty(type_of(LAPTOP, name)):
-        assert refusal(name, ()) == f"{flag(name)}: there must be at least one layer"
+        assert refusal(name, ()) == f"{flag(name)}: needs at least one value"
     else:
         validate(replaced(LAPTOP, {name: ()}))
     validate(replaced(LAPTOP, {name: (1,)}))

@@ -20,7 +20,6 @@ CONFIG = Config(
     world=WorldConfig(horizon=2, hidden=(6,)),
 )
 KEY = jax.random.key(0)
-QUICK = {"xla_backend_optimization_level": 0}  # compiling these programs is what costs, not running them
 VALID = jnp.ones((T, B), bool).at[1, 0].set(False)
 
 
@@ -50,7 +49,7 @@ def constant(mean, log_variance):
     return params | {"predictor": eqx.tree_at(lambda mlp: mlp.layers[-1].bias, silent, bias)}
 
 
-@functools.partial(jax.jit, static_argnums=2, compiler_options=QUICK)
+@functools.partial(jax.jit, static_argnums=2)
 def score(params, represented=REPRESENTED, distance=squared_distance):
     return aleatoric(CONFIG).score(params, (), represented, VALID, distance, KEY)
 
@@ -119,7 +118,7 @@ def test_the_loss_trains_the_model_and_what_leads_to_it_and_the_reward_nothing(m
         output = measure(CONFIG).score(params, (), represented, VALID, squared_distance, KEY)
         return masked_mean(output.losses[name]), jnp.sum(output.error)
 
-    differentiate = jax.jit(jax.jacrev(outputs, argnums=(0, 1, 2)), compiler_options=QUICK)
+    differentiate = jax.jit(jax.jacrev(outputs, argnums=(0, 1, 2)))
     by_loss, by_reward = differentiate(make_params(measure), REPRESENTED.state, REPRESENTED.action)
     assert all(np.any(leaf) for leaf in jax.tree.leaves(by_loss))
     assert not any(np.any(leaf) for leaf in jax.tree.leaves(by_reward))

@@ -23,7 +23,6 @@ CONFIG = Config(
     world=WorldConfig(hidden=()),
 )
 KEY = jax.random.key(0)
-QUICK = {"xla_backend_optimization_level": 0}  # compiling these programs is what costs, not running them
 
 
 @pytest.fixture(autouse=True)
@@ -36,7 +35,7 @@ def larger_constants(monkeypatch):
 
 def make_table():
     """E-values as a table: states are one-hot, the encoder is the identity, the head is linear."""
-    params, critic, targets = jax.jit(lambda: dora(CONFIG, SPEC).init(KEY, ()), compiler_options=QUICK)()
+    params, critic, targets = jax.jit(lambda: dora(CONFIG, SPEC).init(KEY, ()))()
     assert critic == targets == ()
     return eqx.tree_at(lambda p: p["encoder"].mlp.layers[0].weight, params, jnp.eye(NUM_STATES))
 
@@ -54,7 +53,7 @@ def experience(states, actions, valid=None) -> Experience:
     )
 
 
-@functools.partial(jax.jit, compiler_options=QUICK)
+@jax.jit
 def learn(params, batch):
     """A step of gradient descent on the table alone, of size STEP for each transition."""
 
@@ -66,7 +65,7 @@ def learn(params, batch):
     return eqx.tree_at(lambda p: p["head"].layers[0].weight, params, params["head"].layers[0].weight - step)
 
 
-@functools.partial(jax.jit, static_argnums=0, compiler_options=QUICK)
+@functools.partial(jax.jit, static_argnums=0)
 def score(config, params, batch):
     return dora(config, SPEC).score(params, (), (), batch, KEY)
 
@@ -91,7 +90,7 @@ def test_e_values_start_as_after_one_visit():
         world=WorldConfig(hidden=(4,)),
         network=replace(CONFIG.network, encoder_hidden=(5,), feature_hidden=(5,)),
     )
-    params, _, _ = jax.jit(lambda: dora(config, SPEC).init(KEY, ()), compiler_options=QUICK)()
+    params, _, _ = jax.jit(lambda: dora(config, SPEC).init(KEY, ()))()
     output = score(config, params, experience([0, 1, 2], [0, 1]))
     np.testing.assert_allclose([output.metrics["evalue"], output.metrics["visits"]], [1 - RATE, 1.0], rtol=1e-5)
     np.testing.assert_allclose(sigmoid(first_logit(RATE)), 1 - RATE, rtol=1e-6)
@@ -185,7 +184,7 @@ def test_the_loss_trains_every_leaf_by_the_value_and_not_by_its_target():
     def loss(params):
         return masked_mean(dora(config, SPEC).score(params, (), (), batch, KEY).losses["evalue"])
 
-    grads = jax.jit(jax.grad(loss), compiler_options=QUICK)(params)
+    grads = jax.jit(jax.grad(loss))(params)
     assert all(np.any(leaf) for leaf in jax.tree.leaves(grads))
     # Only the value of the first pair is trained: its action's column of the head moves, that of the next one does not.
     np.testing.assert_array_equal(np.any(grads["head"].layers[-1].weight, axis=0), [True, False])

@@ -1,7 +1,6 @@
 """The worked example of docs/extending.md, run as it stands."""
 
 import contextlib
-import functools
 import io
 import math
 import re
@@ -13,12 +12,11 @@ import numpy as np
 import pytest
 
 from curiax.config import LAPTOP
-from curiax.curiosity import MEASURES, REPRESENTATIONS
+from curiax.curiosity import MEASURES, METHODS, REPRESENTATIONS
 from curiax.curiosity.base import Represented, Sizes, squared_distance
 from curiax.curiosity.world_model import masked_mean
 
 PAGE = Path(__file__).parents[2] / "docs" / "extending.md"
-QUICK = {"xla_backend_optimization_level": 0}  # compiling these programs is what costs, not running them
 
 
 @pytest.fixture(scope="module")
@@ -26,13 +24,13 @@ def page():
     """What the page's code defines and prints."""
     blocks = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), flags=re.M | re.S)
     names, output = {}, io.StringIO()
-    known = dict(REPRESENTATIONS), dict(MEASURES)
+    known = dict(REPRESENTATIONS), dict(MEASURES), dict(METHODS)
     try:
         with contextlib.redirect_stdout(output):
             for block in blocks:
                 exec(compile(block, str(PAGE), "exec"), names)
     finally:
-        for table, before in zip((REPRESENTATIONS, MEASURES), known, strict=True):
+        for table, before in zip((REPRESENTATIONS, MEASURES, METHODS), known, strict=True):
             table.clear()
             table.update(before)
     return names, output.getvalue()
@@ -54,6 +52,7 @@ def test_the_example_trains_its_features_and_the_page_leaves_the_tables_alone(pa
     features, model = names["row"].state.params.curiosity
     assert set(features) == {"encoder"} and len(model["predictors"]) == 5
     assert "slow" not in REPRESENTATIONS and "disagreement" not in MEASURES
+    assert "mine" not in METHODS
 
 
 @pytest.mark.slow
@@ -63,7 +62,7 @@ def test_predictors_that_agree_are_paid_nothing_however_wrong_they_are(page):
     state, action, target = (jnp.asarray(rng.normal(size=(4, 2, n)), jnp.float32) for n in (3, 2, 5))
     valid = jnp.ones((4, 2), bool)
 
-    @functools.partial(jax.jit, compiler_options=QUICK)
+    @jax.jit
     def score(key):
         params, _ = measure.init(key, Sizes(3, 2, 5))
         same = params | {"predictors": [params["predictors"][0]] * 5}

@@ -27,7 +27,6 @@ CONFIG = Config(
 )
 STILL = replace(CONFIG, learning_rate=1e-12)  # the critic stays as it is
 KEY = jax.random.key(7)
-QUICK = {"xla_backend_optimization_level": 0}  # compiling these programs is what costs, not running them
 
 LOSSES = ("reconstruction", "invariance", "side_prediction", "hindsight_only")
 BELIEFS = {"encoder", "action embedding", "closed loop", "open loop"}
@@ -98,8 +97,8 @@ def weighted_loss(world: World, critic, config: Config, weights, key, obs):
     return sum(weights[name] * masked_mean(loss) for name, loss in output.losses.items()), output
 
 
-score = jax.jit(score_world, static_argnums=0, compiler_options=QUICK)
-differentiate = jax.jit(jax.grad(weighted_loss, has_aux=True), static_argnums=2, compiler_options=QUICK)
+score = jax.jit(score_world, static_argnums=0)
+differentiate = jax.jit(jax.grad(weighted_loss, has_aux=True), static_argnums=2)
 
 
 def gradient(name, config=CONFIG, world: World | None = None) -> World:

@@ -1,7 +1,6 @@
 """The methods of the table train, from the first observation to the last metric; all combinations can."""
 
 import dataclasses
-import functools
 import math
 
 import jax
@@ -17,7 +16,6 @@ from curiax.types import EnvSpec, Experience
 from tests.support.tiny import TINY
 
 SMALLEST = dataclasses.replace(TINY, env_steps=16)  # two updates
-QUICK = {"xla_backend_optimization_level": 0}  # compiling these programs is what costs, not running them
 LOSSES = {
     "ae": {"autoencoding", "prediction"},
     "emi": {"dynamics", "error_penalty", "information", "prior"},
@@ -29,8 +27,7 @@ LOSSES = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LOSSES)
-def test_a_method_trains_all_of_itself(name, monkeypatch):
-    monkeypatch.setattr(jax, "jit", functools.partial(jax.jit, compiler_options=QUICK))
+def test_a_method_trains_all_of_itself(name):
     config = dataclasses.replace(SMALLEST, curiosity=name)
     start = initial_state(config)
     (row,) = train(config, start)

@@ -26,7 +26,6 @@ CONFIG = Config(
     world=WorldConfig(hidden=(5,), critic_hidden=(5,)),
 )
 KEY = jax.random.key(0)
-QUICK = {"xla_backend_optimization_level": 0}  # compiling this program is what costs, not running it
 RNG = np.random.default_rng(0)
 
 
@@ -65,7 +64,7 @@ def gradients(name):
         seen = {part: jnp.sum(jnp.square(getattr(represented, part))) for part in ("state", "action", "target")}
         return seen | {loss: masked_mean(value) for loss, value in represented.losses.items()}
 
-    differentiate = jax.jit(jax.jacrev(outputs, argnums=(0, 1, 2)), compiler_options=QUICK)
+    differentiate = jax.jit(jax.jacrev(outputs, argnums=(0, 1, 2)))
     moved = {}
     for output, (params, targets, inputs) in differentiate(*map(random_like, shapes), batch).items():
         parts = dict(params or {}) | inputs | {"targets": targets}

@@ -175,3 +175,10 @@ def test_a_method_without_beliefs_trains_itself_alone():
     after, _ = model.step(model.init(KEY, AGENT), experience_of, KEY)
     np.testing.assert_allclose(after.params.curiosity, 2.6, rtol=1e-6)
     assert after.params.agent == NO_AGENT
+
+
+def test_masked_mean_golden():
+    # (1 + 3)/2; a masked value counts neither above nor below the line
+    value, mask = jnp.array([1.0, jnp.inf, 3.0]), jnp.array([True, False, True])
+    assert masked_mean(Loss(value, mask)) == 2.0
+    assert masked_mean(Loss(value, jnp.zeros(3, bool))) == 0.0

@@ -10,6 +10,7 @@ from curiax.config import AtariOptions
 from curiax.envs import atari
 from curiax.envs.atari import rooms
 from curiax.envs.atari.games import FRAME_LIMIT, NOOPS
+from curiax.envs.table import ATARI
 from curiax.errors import UserError
 from tests.support.host_conformance import check, run
 
@@ -154,7 +155,7 @@ def test_the_table_of_actions_has_as_many_as_the_emulator_knows():
     from envpool.atari.registration import atari_game_list
 
     assert set(" ".join(atari.MINIMAL).split()) <= set(atari_game_list)
-    for game in {games.split()[0] for games in atari.MINIMAL} | set(atari.ABOUT):
+    for game in {games.split()[0] for games in atari.MINIMAL} | set(ATARI):
         spec = envpool.make_spec("".join(word.capitalize() for word in game.split("_")) + "-v5")
         assert len(atari.actions_of(game, AtariOptions())) == spec.action_space.n, game
 
@@ -211,7 +212,7 @@ def test_a_wrong_name_gets_the_nearest_right_one():
 
 def test_without_envpool_one_line_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "envpool", None)
-    with pytest.raises(UserError, match=r"pip install 'curiax\[atari\]'"):
+    with pytest.raises(UserError, match=r"pip install '\.\[atari\]' in a checkout"):
         atari.make("pong", 1, AtariOptions(), 0)
 
 

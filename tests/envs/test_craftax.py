@@ -13,6 +13,7 @@ from curiax import envs
 from curiax.config import LAPTOP
 from curiax.config.presets import preset_for
 from curiax.envs import craftax
+from curiax.envs.base import Environment
 from curiax.errors import UserError
 from curiax.training.learner import step_metrics
 from curiax.training.train import summarise
@@ -23,7 +24,7 @@ NUM_STEPS, BATCH, LIMIT = 10, 3, 4
 
 
 class Walk(NamedTuple):
-    env: envs.Environment
+    env: Environment
     run: object  # of `conformance`
     again: object
 

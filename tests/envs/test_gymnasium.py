@@ -10,7 +10,7 @@ import pytest
 from gymnasium.vector import AutoresetMode
 from rich.console import Console
 
-import tests.support.gym_toys  # noqa: F401 — registers its environments
+import tests.support.gym_toys  # registers its environments
 from curiax import envs
 from curiax.agent import vmpo
 from curiax.commands.program import run_training
@@ -20,7 +20,7 @@ from curiax.envs.base import HostEnvironment
 from curiax.envs.gymnasium_observations import read_space
 from curiax.errors import EnvironmentFailed, UserError
 from curiax.training.evaluate_host import play_on_host
-from curiax.training.run.directory import read_metrics
+from curiax.training.run.metrics import read_metrics
 from curiax.training.train import bad_loss, train
 from tests.support.host_conformance import check, run
 from tests.support.tiny import TINY
@@ -148,7 +148,7 @@ def test_without_gymnasium_one_line_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "gymnasium", None)
     monkeypatch.delitem(sys.modules, "curiax.envs.gymnasium")
     monkeypatch.delattr(envs, "gymnasium")
-    with pytest.raises(UserError, match=r"pip install 'curiax\[gym\]'"):
+    with pytest.raises(UserError, match=r"pip install '\.\[gym\]' in a checkout"):
         envs.check_name("gym/CartPole-v1")
 
 
@@ -178,7 +178,7 @@ def test_real_actions_are_learned_by_the_whole_program(monkeypatch):
 
 
 LINES = {
-    "raise": "RuntimeError: the door fell off",
+    "raise": f"RuntimeError: the door fell off, {tests.support.gym_toys.__file__}:50",
     "nan": "ValueError: its observation contains nan, expected finite numbers",
     "reward": "ValueError: its reward contains inf, expected finite numbers",
     "shape": "ValueError: its observation has shape (4,), where its space says (3,)",

@@ -125,4 +125,4 @@ def test_without_pycolab_one_line_says_what_to_install():
         "except UserError as error: print(error)\n"
     )
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout == "this needs Pycolab: pip install 'curiax[pycolab]'\n"
+    assert done.stdout == "Pycolab is not installed: pip install '.[pycolab]' in a checkout of curiax\n"

@@ -37,7 +37,7 @@ def test_spaces_are_known_by_their_attributes():
     image = SimpleNamespace(
         shape=(32, 32, 3), dtype=np.dtype("uint8"), low=np.zeros((32, 32, 3)), high=np.full((32, 32, 3), 255)
     )
-    assert read(image, None) == ((32, 32, 3), "uint8", 255.0)
+    assert read(image, None)[:3] == ((32, 32, 3), "uint8", 255.0)
     discrete = SimpleNamespace(n=np.int64(5), start=np.int64(2), shape=(), dtype=np.dtype("int64"))
     assert read_action_space(discrete) == ((), None, 5, (2,), (), ())
     several = SimpleNamespace(nvec=np.array([2, 3]), shape=(2,), dtype=np.dtype("int64"))

@@ -101,7 +101,7 @@ def test_page_table_and_picture_are_written_and_need_no_network(tmp_path):
 
 
 @pytest.mark.slow
-def test_noise_on_demand_is_in_one_action_and_one_layer_and_in_the_still_maze_in_neither():
+def test_noise_on_demand_is_in_one_action_and_one_layer_and_in_the_still_maze_in_neither(optimised):
     """The agent has not learned anything: beliefs of random networks will do for this maze."""
     found = {}
     for setting in ("on-demand", "baseline"):
@@ -189,8 +189,8 @@ def test_batches_add_up():
     [
         ("", "which environment?"),
         ("maze/baslin", "Did you mean maze/baseline"),
-        ("maze/baseline --minutes 0", "--minutes 0: must be above 0"),
-        ("maze/baseline --env-steps 0", "--env-steps 0: must be 1 or more"),
+        ("maze/baseline --minutes 0", "--minutes 0.0: must be above 0"),
+        ("maze/baseline --env-steps 0", "--env-steps 0: must be at least 1"),
         ("maze/baseline --wold.latent 3", "wold"),
         ("maze/baseline --world.latent -3", "world.latent"),
         ("--run-dir nowhere", "nowhere: no run here"),

@@ -31,18 +31,6 @@ SMALL = dataclasses.replace(
 )
 ROOT = Path(__file__).parents[2]
 FEW = Amount(emulators=8, held_out=2, steps=200, updates=600, readout_updates=300)
-QUICK = {"xla_backend_optimization_level": 0}  # compiling these programs is what costs, not running them
-for module, name, static in (
-    (study, "start", (0, 1, 2, 3)),
-    (patches_run, "start", (0, 1, 2, 3)),
-    (patches_run, "learn", (0, 1, 2)),
-    (patches_run, "tell_all", (0, 1)),
-    (patches_run, "fit_readouts", (0, 1, 2)),
-    (patches_run, "outputs", (0, 1)),
-):
-    function = getattr(module, name)
-    whole = getattr(function, "__wrapped__", function)
-    setattr(module, name, jax.jit(whole, static_argnums=static, compiler_options=QUICK))
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +94,7 @@ def test_frames_shrink_by_averages_and_the_strip_with_them():
 def test_what_is_told_is_what_the_measure_scores(made_up):
     known, _ = study.split(made_up, 2)
     state = study.start(SMALL, 3, 72, 1)
-    told, scored = jax.jit(both_errors, compiler_options=QUICK)(
+    told, scored = jax.jit(both_errors)(
         state, study.views(made_up, known), jnp.array(known[:32]), jax.random.key(3)
     )
     np.testing.assert_allclose(told, scored, rtol=1e-4)

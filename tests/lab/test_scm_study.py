@@ -47,10 +47,6 @@ SMALL = dataclasses.replace(
     world=dataclasses.replace(study.CONFIG.world, hidden=(16,), critic_hidden=(16,)),
 )
 NOISELESS = dataclasses.replace(SMALL, world=dataclasses.replace(SMALL.world, noise=0))
-QUICK = {"xla_backend_optimization_level": 0}  # compiling these programs is what costs, not running them
-for module, name in ((study, "stream"), (study, "learn"), (scm_probe, "look")):
-    function = getattr(module, name).__wrapped__
-    setattr(module, name, jax.jit(function, static_argnums=(0, 1), compiler_options=QUICK))
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +60,7 @@ def started():
 
 
 def start(config):
-    return jax.jit(lambda key: study.start(config, SPEC, key), compiler_options=QUICK)(jax.random.key(0))
+    return jax.jit(lambda key: study.start(config, SPEC, key))(jax.random.key(0))
 
 
 def test_every_transition_is_in_one_class_or_has_both_noise_and_novelty(walked):
@@ -96,7 +92,7 @@ def test_the_vector_that_is_probed_is_the_one_that_is_paid_with(walked):
     state = start(NOISELESS)
     z = scm_probe.look(NOISELESS, SPEC, state, jax.tree.map(lambda x: x[:1], walked)).z
     trajectory = jax.tree.map(lambda x: x[0], walked)
-    error, expected = jax.jit(both_errors, compiler_options=QUICK)(state, z, trajectory, jax.random.key(1))
+    error, expected = jax.jit(both_errors)(state, z, trajectory, jax.random.key(1))
     np.testing.assert_allclose(error, expected, rtol=1e-4)
 
 

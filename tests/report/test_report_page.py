@@ -1,36 +1,16 @@
 """The page in a real browser: it loads, moves, tells its values, and can be read on a phone."""
 
-import dataclasses
-import datetime
 import itertools
-import shutil
 
 import pytest
-from rich.console import Console
 
-from curiax.commands.cli import main
-from curiax.commands.program import run_training
 from curiax.report.write import write_report
+from tests.support.pages import FILES, NAMELESS, OVERFLOW
 from tests.support.report_data import config_of, fake_films, staring, write_run, write_study_json
-from tests.support.report_games import write_games
-from tests.support.tiny import TINY
-
-sync_api = pytest.importorskip("playwright.sync_api")
 
 ROWS = 12
 STARE = (4, 12)
 SEEDS = (0, 1, 2)
-START = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-FILES = {"report.html", "figure.png", "figure.svg", "losses.png", "scores.csv", "curves.csv"}
 
 
 def write_study(root):
@@ -61,62 +41,6 @@ def report(tmp_path_factory):
         return write_report(root, root / "report", True, lambda text: None)
 
 
-@pytest.fixture(scope="module")
-def bare(tmp_path_factory):
-    """The page of one old run: no maps, no film, a few metrics."""
-    root = tmp_path_factory.mktemp("old")
-    write_run(root / "run", config_of("brownian", "rnd", 0, ROWS), [1.0] * 3, [0.2] * 3)
-    assert main(["report", str(root / "run"), "--no-films", "--out", str(root / "out")]) == 0
-    return root / "out" / "report.html"
-
-
-@pytest.fixture(scope="module")
-def games(tmp_path_factory):
-    """The page of a made-up study of Montezuma's Revenge."""
-    root = tmp_path_factory.mktemp("games")
-    write_games(root)
-    return write_report(root, root / "report", True, lambda text: None)
-
-
-@pytest.fixture(scope="module")
-def browser():
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if chromium is None:
-        pytest.skip("no chromium here: make browser")
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
-        yield browser
-        browser.close()
-
-
-@pytest.fixture
-def visit(browser):
-    """Opens a page; at the end there must have been no complaint in the console and no request but for the page."""
-    contexts, complaints, requests, pages = [], [], [], []
-
-    def visit(path, width=1280, stop_clock=False, **options):
-        context = browser.new_context(viewport={"width": width, "height": 800}, **options)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("console", lambda message: complaints.append(message.text))
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("request", lambda request: requests.append(request.url))
-        if stop_clock:  # until the test lets it run
-            page.clock.install(time=START)
-        page.goto(path.as_uri())
-        page.wait_for_selector("body[data-ready]", timeout=20_000)
-        if stop_clock:
-            page.clock.pause_at(START + datetime.timedelta(hours=1))
-        pages.append(path.as_uri())
-        return page
-
-    yield visit
-    for context in contexts:
-        context.close()
-    assert complaints == []
-    assert [url for url in requests if not url.startswith("data:")] == pages
-
-
 def picture(canvas):
     return canvas.evaluate("canvas => canvas.toDataURL()")
 
@@ -125,10 +49,9 @@ def pictures(page, section):
     return page.locator(f"{section} canvas").evaluate_all("all => all.map((one) => one.toDataURL())")
 
 
-def test_figures_and_tables_stand_beside_the_page(report, bare):
-    assert {path.name for path in report.parent.iterdir()} == FILES | {"film.gif"}
-    assert {path.name for path in bare.parent.iterdir()} == FILES
-    assert all(path.stat().st_size > 100 for path in (*report.parent.iterdir(), *bare.parent.iterdir()))
+def test_figures_and_tables_stand_beside_the_page(report):
+    assert {path.name for path in report.parent.iterdir()} == FILES | {"film.gif", ".curiax"}
+    assert all(path.stat().st_size > 100 for path in report.parent.iterdir() if path.name != ".curiax")
     assert (report.parent / "figure.png").read_bytes()[:4] == b"\x89PNG"
     assert "<svg" in (report.parent / "figure.svg").read_text()
 
@@ -256,21 +179,12 @@ def test_film_and_curves_of_another_setting_can_be_chosen(report, visit):
     assert "Contrastive value" not in titles  # nobody logged it
 
 
-NAMELESS = """() => [...document.querySelectorAll('canvas, svg, img, input, select, button, .chart')].filter((one) =>
-  !one.closest('[aria-hidden=true]') && !(one.getAttribute('aria-label') || one.getAttribute('alt') ||
-  one.textContent.trim() && one.tagName === 'BUTTON' || one.closest('label')?.textContent.trim())
-).map((one) => one.outerHTML.slice(0, 100))"""
-
-
 def test_everything_drawn_and_every_control_has_a_name(report, visit):
     page = visit(report)
     assert page.evaluate(NAMELESS) == []
     assert page.locator("svg[role=img], canvas[role=img]").count() >= 10
     assert page.locator("html").get_attribute("lang") == "en"
     assert page.locator("h1").count() == 1
-
-
-OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
 
 @pytest.mark.parametrize("width", [400, 1280])
@@ -322,40 +236,3 @@ def test_dark_readers_get_dark_maps_and_films(report, visit):
     light, dark = visit(report), visit(report, color_scheme="dark")
     for section in ("#maps", "#films"):
         assert not set(pictures(light, section)) & set(pictures(dark, section))
-
-
-def test_an_old_run_without_maps_or_film_is_shown_all_the_same(bare, visit):
-    page = visit(bare, 400)
-    assert "No maps: the runs have not logged any." in page.locator("#maps").inner_text()
-    assert "not asked for" in page.locator("#films").inner_text()
-    assert page.locator("#maps canvas, #films canvas").count() == 0
-    assert page.locator("#figure path.mean").count() == 1
-    assert "RND 1.0 (one seed)" in page.locator(".lead").inner_text()
-    assert "25 % done" in page.locator("#scores").inner_text()
-    assert page.evaluate(OVERFLOW) == 0
-    assert page.evaluate(NAMELESS) == []
-
-
-def test_a_page_of_games_tells_returns_and_rooms(games, visit):
-    assert {path.name for path in games.parent.iterdir()} == FILES | {"rooms.png", "outcomes.png", "outcomes.svg"}
-    page = visit(games, 400)
-    assert page.locator("h1").inner_text() == "Curiosity in Montezuma's Revenge"
-    assert page.locator("#figure h3").all_inner_texts()[0] == "Return of an episode"
-    assert page.locator("#figure .chart").count() == 3 * 2  # scores and settings
-    assert page.locator("#figure path.mean").count() == 3 * 2 * 2
-    picture = page.locator("#maps img")
-    assert picture.evaluate("one => one.complete && one.naturalWidth > 300")
-    assert "No film of BYOL-Explore in sticky-intrinsic" in page.locator("#films").inner_text()
-    assert page.evaluate(OVERFLOW) == 0
-    assert page.evaluate(NAMELESS) == []
-
-
-@pytest.mark.slow
-def test_an_agent_is_trained_filmed_and_shown(tmp_path, visit):
-    config = dataclasses.replace(TINY, env="maze/on-demand", curiosity="byol-explore", env_steps=48)
-    assert run_training(config, tmp_path / "run", False, Console(quiet=True)) == 0
-    page = visit(write_report(tmp_path / "run", tmp_path / "out", True, lambda text: None))
-    assert "No episode has ended yet" in page.locator(".lead").inner_text()
-    assert page.locator("#films output").inner_text() == "step 61 of 500"
-    assert page.locator("#films canvas").count() == 2  # the maze and the trace of rewards
-    assert page.locator("#maps canvas").count() == 1

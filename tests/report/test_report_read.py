@@ -1,6 +1,5 @@
 """A study is read as it is on disk: finished or not, with study.json or without."""
 
-import json
 import shutil
 
 import pytest
@@ -102,16 +101,6 @@ def test_a_study_that_has_logged_nothing_is_one_clear_line(tmp_path):
     write_study_json(tmp_path, [("baseline", "icm", 0), ("baseline", "icm", 1)])
     with pytest.raises(UserError, match="none of its 2 runs"):
         read_study(tmp_path)
-
-
-def test_a_damaged_file_is_named(running):
-    config = running / "on-demand" / "byol-explore" / "0" / "config.json"
-    config.write_text("{")
-    with pytest.raises(UserError, match=r"byol-explore/0/config\.json: cannot be read"):
-        read_study(running)
-    (running / "study.json").write_text(json.dumps({"runs": [{"setting": "baseline"}]}))
-    with pytest.raises(UserError, match=r"study\.json"):
-        read_study(running)
 
 
 def test_a_study_may_be_moved(running, tmp_path_factory):

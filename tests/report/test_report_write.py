@@ -7,7 +7,7 @@ from curiax.report.write import write_report
 from tests.support.report_data import config_of, write_run
 
 ROWS = 3
-FILES = {"report.html", "figure.png", "figure.svg", "losses.png", "scores.csv", "curves.csv"}
+FILES = {".curiax", "report.html", "figure.png", "figure.svg", "losses.png", "scores.csv", "curves.csv"}
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def test_with_hindsight_the_report_has_a_figure_of_outcomes_and_without_it_none_
 
 
 def test_a_second_report_takes_the_place_of_the_first(run, tmp_path):
-    (tmp_path / "out").mkdir()
+    write_report(run, tmp_path / "out", False, lambda text: None)
     (tmp_path / "out" / "film.gif").write_text("of runs that are no more")
     write_report(run, tmp_path / "out", False, lambda text: None)
     assert {path.name for path in (tmp_path / "out").iterdir()} == FILES

@@ -144,7 +144,7 @@ def test_studies_are_listed(capsys):
     [
         (["mase"], "study mase: unknown. Did you mean maze?"),
         (["maze", "--job", "2"], "--job"),
-        (["maze", "--jobs", "0"], "--jobs 0: must be 1 or more"),
+        (["maze", "--jobs", "0"], "--jobs 0: must be at least 1"),
         (["maze", "--seeds", "-1"], "--seeds"),
         (["maze", "--seed", "1"], "environment, method and seed are the study's"),
         (["maze", "--curiosity", "rnd"], "environment, method and seed are the study's"),

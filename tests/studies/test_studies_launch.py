@@ -10,6 +10,7 @@ import pytest
 
 from curiax.studies.runner.launch import available_cores, launch, reason
 from curiax.training.run.files import is_locked, lock
+from curiax.training.run.outputs import claim
 from curiax.training.signals import Stop
 from tests.support.programs import processes, task, train_args, wait_for
 from tests.support.terminal import ROOT
@@ -47,7 +48,7 @@ def test_a_failure_is_forgotten_when_the_run_is_started_again(tmp_path):
 
 
 def test_a_run_that_another_process_holds_is_waited_for_while_the_others_go_on(tmp_path):
-    (tmp_path / "first").mkdir()
+    claim(tmp_path / "first", "run")
     assert not is_locked(tmp_path / "first")
     other = lock(tmp_path / "first")
     assert is_locked(tmp_path / "first")

@@ -18,6 +18,7 @@ from curiax.studies.runner.launch import MAX_LOSSES, State, launch, one_thread
 from curiax.studies.runner.launch_ray import connect, fits, reach
 from curiax.studies.runner.options import Launcher
 from curiax.training.run.files import lock
+from curiax.training.run.outputs import claim
 from curiax.training.signals import Stop
 from tests.support.programs import num_rows, processes, task
 from tests.support.small_study import FIELDS, METHOD, PATIENCE, assert_same_run, words
@@ -125,7 +126,7 @@ def test_something_that_is_not_ray_is_given_up(monkeypatch):
 
 def test_without_ray_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(UserError, match=re.escape("--launcher ray: needs Ray, pip install 'curiax[ray]'")):
+    with pytest.raises(UserError, match=re.escape("--launcher ray needs, is not installed: pip install '.[ray]'")):
         connect("local")
 
 
@@ -133,8 +134,8 @@ def test_without_ray_the_extra_is_named(monkeypatch):
     ("options", "message"),
     [
         (["--address", "auto"], "--address, --cpus and --gpus: only with --launcher ray"),
-        (["--launcher", "ray", "--cpus", "0"], "--cpus 0: must be 1 or more"),
-        (["--launcher", "ray", "--gpus", "-1"], "--gpus -1: must be 0 or more"),
+        (["--launcher", "ray", "--cpus", "0"], "--cpus 0: must be at least 1"),
+        (["--launcher", "ray", "--gpus", "-1"], "--gpus -1.0: must be at least 0"),
         (["--launcher", "ray", "--address", "ray://h:1"], "run the study on a machine of the cluster"),
     ],
 )
@@ -190,7 +191,7 @@ def test_a_lost_run_is_said_to_be_lost_while_its_process_still_holds_it(tmp_path
     directory = tmp_path / "run"
     states = launch([task(directory)], Unlucky(), Stop())
     assert next(states)["run"].kind == "lost"
-    directory.mkdir()
+    claim(directory, "run")
     held = lock(directory)
     assert [next(states)["run"].kind for _ in range(3)] == ["lost"] * 3
     states.close()

@@ -27,7 +27,7 @@ from curiax.studies.runner.progress import (
     seconds_left,
 )
 from curiax.studies.scores import Result, read_columns, result, score_table, write_scores
-from curiax.training.run.directory import MetricsFile
+from curiax.training.run.metrics import MetricsFile
 from tests.support.tiny import TINY
 
 NAN = math.nan

@@ -15,8 +15,9 @@ from curiax.commands.cli import main
 from curiax.config import LAPTOP
 from curiax.studies.runner.progress import Speed
 from curiax.studies.runner.run import estimate, make_plan
-from curiax.training.run.directory import read_metrics
 from curiax.training.run.files import lock
+from curiax.training.run.metrics import read_metrics
+from curiax.training.run.outputs import claim
 from tests.support.files import contents
 from tests.support.programs import num_rows, processes, wait_for, wait_until
 from tests.support.small_study import FIELDS, METHOD, PATIENCE, assert_same_run, words
@@ -135,9 +136,9 @@ def test_a_failing_run_is_shown_with_its_reason_and_does_not_stop_the_others(ref
     (other / "DONE").unlink()
     assert main(words(half, "--jobs", "1")) == 1
     out = capsys.readouterr().out
-    reason = f"{foreign}: holds files but no config.json; not a run of curiax, left alone"
+    reason = f"{foreign}: holds files, but no run of curiax; left alone, choose another directory"
     assert f"failed: {METHOD}/0: {reason} (more in {foreign}.log)" in out
-    assert (foreign / "FAILED").read_text() == reason + "\n"
+    assert [path.name for path in foreign.iterdir()] == ["letter.txt"]
     assert_same_run(other, reference[0] / METHOD / "1")
     assert (half / "scores.csv").read_text().count("\n") == 2  # its title and one run
 
@@ -166,11 +167,12 @@ def test_the_table_is_live_and_ctrl_c_saves_and_says_how_to_go_on(half):
 
 
 def test_a_second_study_in_the_same_directory_is_refused(tmp_path, capsys):
+    claim(tmp_path, "study")
     held = lock(tmp_path)
     assert main(words(tmp_path)) == 2
     assert capsys.readouterr().err == f"curiax: {tmp_path}: another process works on this study\n"
     held.release()
-    assert {path.name for path in tmp_path.iterdir()} == {"lock"}
+    assert {path.name for path in tmp_path.iterdir()} == {".curiax", "lock"}
 
 
 @pytest.mark.slow
@@ -205,6 +207,6 @@ def test_a_dry_run_lists_and_estimates_and_writes_nothing(half, capsys):
 def test_a_method_whose_speed_could_not_be_measured_counts_as_the_slowest_of_the_others(tmp_path):
     plan = make_plan("maze", LAPTOP, [0], ["on-demand/byol-*"], 1, tmp_path)
     assert {member.method for member in plan.members} == {"byol-explore", "byol-hindsight"}
-    assert estimate(plan, {}).endswith("about … at the measured steps/s (none yet)")
+    assert estimate(plan, {}).endswith(f"1 at a time on core {plan.cores[0]}")  # nothing was measured
     line = estimate(plan, {"byol-explore": Speed(10_000, 0.0)})  # twice 3.5 M steps: 700 s
     assert line.endswith("about 12 min at the measured steps/s (byol-explore 10,000, others as the slowest of these)")

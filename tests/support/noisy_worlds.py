@@ -78,14 +78,13 @@ def play_gym(name: str, actions: np.ndarray, seed: int, **options) -> Episodes:
 def play_jax(name: str, actions: np.ndarray, seed: int, **options) -> Episodes:
     env = layers.add_noise(still(), name, **options)
 
+    def advance(state, inputs):
+        state, step = env.step(state, *inputs)
+        return state, (step.obs, step.info["noise"])
+
     def episode(key, row):
         noise = jax.vmap(env.draw)(jax.random.split(key, len(row) + 1))
         state, first = env.reset(jax.tree.map(lambda x: x[0], noise))
-
-        def advance(state, inputs):
-            state, step = env.step(state, *inputs)
-            return state, (step.obs, step.info["noise"])
-
         _, (obs, noisy) = jax.lax.scan(advance, state, (row, jax.tree.map(lambda x: x[1:], noise)))
         return jnp.concatenate([first[None], obs]), noisy
 

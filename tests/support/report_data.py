@@ -16,7 +16,8 @@ from curiax.errors import UserError
 from curiax.report import kinds
 from curiax.report.films import make
 from curiax.report.films.maze import Film
-from curiax.training.run.directory import MetricsFile, append_maps
+from curiax.training.run.directory import append_maps
+from curiax.training.run.metrics import MetricsFile
 
 LAYOUT = maze.parse(maze.MAP)
 FLOOR = np.argwhere(~LAYOUT.wall)

@@ -16,7 +16,7 @@ from curiax.commands.cli import main
 from curiax.commands.program import Display
 from curiax.envs import atari
 from curiax.envs.atari.human import HUMAN
-from curiax.training.run.directory import read_metrics
+from curiax.training.run.metrics import read_metrics
 from tests.support.programs import train_args
 from tests.support.tiny import TINY
 

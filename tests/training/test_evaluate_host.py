@@ -13,8 +13,8 @@ from rich.console import Console
 
 from curiax import envs
 from curiax.commands.cli import main
-from curiax.envs import atari
 from curiax.envs.atari.human import HUMAN
+from curiax.envs.table import ATARI
 from curiax.errors import UserError
 from curiax.report.films import make, pictures
 from curiax.report.read import read_study
@@ -117,7 +117,7 @@ def test_the_table_of_scores_has_57_games_under_the_names_of_ale():
     registration = pytest.importorskip("envpool.atari.registration")
     assert len(HUMAN) == 57 and set(HUMAN) <= set(registration.atari_game_list)
     assert all(human > random for random, human in HUMAN.values())
-    assert set(atari.ABOUT) <= set(HUMAN)
+    assert set(ATARI) <= set(HUMAN)
 
 
 def test_the_command_prints_returns_and_writes_a_film(directory, tmp_path, monkeypatch, capsys):

@@ -6,7 +6,8 @@ import pytest
 
 from curiax.commands.cli import main
 from curiax.config.presets import preset_for
-from curiax.training.run.directory import read_config, read_metrics
+from curiax.training.run.directory import read_config
+from curiax.training.run.metrics import read_metrics
 
 ENVS = (
     "maze/on-demand",

@@ -12,7 +12,8 @@ import pytest
 from curiax import envs
 from curiax.errors import UserError
 from curiax.training.processes import agree, local_batch_size, why
-from curiax.training.run.directory import read_maps, read_metrics
+from curiax.training.run.directory import read_maps
+from curiax.training.run.metrics import read_metrics
 from curiax.training.witness import GO_ON
 from tests.support.host_maze import HOST
 from tests.support.terminal import ROOT
@@ -23,7 +24,6 @@ from jobs import SMALL, finish, job, metrics_but_seconds, wait_for_rows
 
 LENGTH = 100  # updates of a job
 PATIENCE = 900  # seconds; a busy machine compiles slowly
-FAST = {"XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false --xla_backend_optimization_level=0"}  # compiles fast
 
 
 def test_one_process_agrees_with_itself_and_steps_the_whole_batch():
@@ -45,7 +45,7 @@ def test_a_lost_process_is_told_from_a_mistake_of_the_user_and_from_one_of_the_p
 def reference(tmp_path_factory):
     """A run of two processes that nothing disturbed."""
     directory = tmp_path_factory.mktemp("jobs") / "reference"
-    with job(words(directory, LENGTH, "rnd"), 2, environment=FAST) as members:
+    with job(words(directory, LENGTH, "rnd"), 2) as members:
         finish(members, PATIENCE)
         assert "curiax:" not in "".join(line.text for member in members for line in member.err)
         assert any("over the last quarter" in line.text for line in members[0].out)
@@ -63,11 +63,11 @@ def lengthened(reference: Path, directory: Path) -> Path:
 @pytest.mark.slow
 def test_a_job_whose_process_is_killed_says_so_and_the_same_command_goes_on_to_the_same_bits(reference, tmp_path):
     asked = words(tmp_path, LENGTH, "rnd")
-    with job(asked, 2, environment=FAST) as members:
+    with job(asked, 2) as members:
         wait_for_rows(tmp_path, 4, members, PATIENCE)
         found = hit(members, tmp_path, victim=1, number=signal.SIGKILL)
     assert "goes on from the newest checkpoint" in found["line"]  # how soon, benchmarks/faults.py measures
-    with job(asked, 2, environment=FAST) as members:
+    with job(asked, 2) as members:
         finish(members, PATIENCE)
         check_going_on(members, found)
     assert found["checkpoint"] >= 10
@@ -80,13 +80,13 @@ def test_a_full_disk_ends_the_job_and_four_processes_go_on_until_one_is_stopped(
     lengthened(reference, tmp_path)
     asked = words(tmp_path, 100_000, "rnd")
     small_disk = [shutil.which("prlimit") or "prlimit", "--fsize=12000"]  # bytes; every checkpoint has larger files
-    with job(asked, 2, environment=FAST, before=small_disk) as members:
+    with job(asked, 2, before=small_disk) as members:
         for member in members:
             assert seconds_to_line(member, 0.0) > 0 and member.process.returncode == 2
         line = f"checkpoint {LENGTH + 10} cannot be written, earlier ones are kept"
         assert line in members[0].said().text and f"curiax: process 0: {line}" in members[1].said().text
     assert newest(tmp_path) == LENGTH
-    with job([*asked, "--peer-timeout", "15"], 4, environment=FAST) as members:
+    with job([*asked, "--peer-timeout", "15"], 4) as members:
         wait_for_rows(tmp_path, 6, members, PATIENCE)
         found = hit(members, tmp_path, victim=2, number=signal.SIGSTOP)
         assert any(f"going on from update {LENGTH}" in line.text for line in members[0].out)
@@ -100,13 +100,13 @@ def test_a_full_disk_ends_the_job_and_four_processes_go_on_until_one_is_stopped(
 def test_two_processes_step_their_own_environments_on_the_host_and_a_signal_to_one_stops_both(tmp_path, monkeypatch):
     asked = ["host/on-demand", "--curiosity", "rnd", "--run-dir", str(tmp_path), *SMALL, "--batch-size", "4"]
     asked += ["--log-every", "2", "--env-steps", "1000000"]
-    with job(asked, 2, environment=FAST, program=str(ROOT / "tests/support/host_worker.py")) as members:
+    with job(asked, 2, program=str(ROOT / "tests/support/host_worker.py")) as members:
         wait_for_rows(tmp_path, 3, members, PATIENCE)
         members[1].process.send_signal(signal.SIGTERM)
         assert [member.wait(PATIENCE) for member in members] == [143, 143]
         assert any("the same command goes on from here" in line.text for line in members[0].out)
     monkeypatch.setitem(envs.HOSTS, "host", HOST)  # here too: it says how large a map is
-    visits = read_maps(tmp_path)[:, 0].sum(axis=(1, 2))
+    visits = read_maps(tmp_path, envs.profile_of("maze/on-demand").map.wall.shape)[:, 0].sum(axis=(1, 2))
     assert visits[0] == 2 * 4 * 4  # of both processes: updates, steps, streams; no episode has ended yet
     assert newest(tmp_path) == 2 * len(visits)
 

@@ -3,71 +3,21 @@
 import dataclasses
 import json
 import math
-import os
-import shutil
 from pathlib import Path
 
-import jax
 import numpy as np
 import pytest
 
 from curiax import envs
 from curiax.config import to_dict
 from curiax.errors import UserError
-from curiax.training.run.checkpoints import checkpoint_manager
-from curiax.training.run.directory import MetricsFile, Run, read_config, read_maps, read_metrics
-from curiax.training.train import initial_state
+from curiax.training.run.directory import Run, read_config, read_maps
+from curiax.training.run.metrics import MetricsFile, read_metrics
+from curiax.training.run.outputs import MARK, claim
 from tests.support.files import contents
-from tests.support.tiny import TINY, leaves
+from tests.support.tiny import TINY
 
-
-@pytest.fixture(scope="module")
-def initial():
-    return initial_state(TINY)
-
-
-def scrambled(initial, num_updates):
-    """A state in which every leaf holds random bits of its own, so that none is right by chance."""
-    rng = np.random.default_rng(num_updates)
-
-    def scramble(leaf):
-        array = np.asarray(leaf)
-        bits = rng.integers(0, 2 if array.dtype == bool else 256, array.nbytes, np.uint8)
-        return jax.numpy.asarray(bits.view(array.dtype).reshape(array.shape))
-
-    state = jax.tree.map(scramble, initial._replace(key=jax.random.key_data(initial.key)))
-    return state._replace(key=jax.random.wrap_key_data(state.key), num_updates=jax.numpy.int32(num_updates))
-
-
-def saved(path, initial, *steps):
-    """A closed run that has these checkpoints."""
-    run = Run(path, TINY)
-    for step in steps:
-        run.save(scrambled(initial, step))
-    run.close()
-
-
-def restored(path, initial):
-    """What the run goes on from, and what it says."""
-    run = Run(path, TINY)
-    state = run.restore(initial)
-    run.close()
-    return state, run.notes
-
-
-def checkpoint_files(path, step):
-    files = (path / "checkpoints" / str(step)).rglob("*")
-    return sorted(file for file in files if file.is_file() and file.stat().st_size)
-
-
-def truncate(file):
-    os.truncate(file, file.stat().st_size // 2)
-
-
-def flip_a_bit(file):
-    content = bytearray(file.read_bytes())
-    content[len(content) // 2] ^= 1
-    file.write_bytes(content)
+SHAPE = envs.make(TINY.env).spec.map_shape
 
 
 def row(update, **metrics):
@@ -134,8 +84,7 @@ def test_rows_come_back_bit_for_bit(tmp_path):
 
 
 def map_of(update: int) -> dict[str, np.ndarray]:
-    shape = envs.make(TINY.env).spec.map_shape
-    return {"visits": np.full(shape, update, np.float32), "reward": np.full(shape, -update, np.float32)}
+    return {"visits": np.full(SHAPE, update, np.float32), "reward": np.full(SHAPE, -update, np.float32)}
 
 
 def log_maps(directory: Path, *updates: int) -> None:
@@ -148,8 +97,8 @@ def log_maps(directory: Path, *updates: int) -> None:
 def test_maps_come_back_one_pair_a_row(tmp_path):
     log_maps(tmp_path, 2, 4)
     log_maps(tmp_path, 4, 6)  # update 4 is there already
-    maps = read_maps(tmp_path)
-    assert maps.shape == (3, 2, *envs.make(TINY.env).spec.map_shape)
+    maps = read_maps(tmp_path, SHAPE)
+    assert maps.shape == (3, 2, *SHAPE)
     assert maps[:, :, 3, 5].tolist() == [[2, -2], [4, -4], [6, -6]]
 
 
@@ -158,14 +107,14 @@ def test_maps_without_a_row_are_not_read_and_are_written_over(tmp_path):
     whole = (tmp_path / "maps.f32").read_bytes()
     for torn in (whole + b"torn", whole + whole):  # a kill while the maps are written, or before their row is
         (tmp_path / "maps.f32").write_bytes(torn)
-        assert len(read_maps(tmp_path)) == 1
+        assert len(read_maps(tmp_path, SHAPE)) == 1
     log_maps(tmp_path, 4)
-    assert read_maps(tmp_path)[:, 0, 0, 0].tolist() == [2, 4]
+    assert read_maps(tmp_path, SHAPE)[:, 0, 0, 0].tolist() == [2, 4]
 
 
 def test_a_run_without_maps_has_none(tmp_path):
     Run(tmp_path, TINY).close()
-    assert len(read_maps(tmp_path)) == 0
+    assert len(read_maps(tmp_path, SHAPE)) == 0
 
 
 def test_training_time_adds_up_over_processes(tmp_path):
@@ -182,18 +131,21 @@ def test_training_time_adds_up_over_processes(tmp_path):
 def test_a_foreign_directory_is_refused_and_left_as_it_was(tmp_path, name, fresh):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / name).write_text("mine")
-    with pytest.raises(UserError, match="not a run of curiax, left alone"):
+    with pytest.raises(UserError, match="holds files, but no run of curiax; left alone"):
         Run(tmp_path / "mine", TINY, fresh=fresh)
     assert contents(tmp_path) == {(tmp_path / "mine" / name).relative_to(tmp_path): b"mine"}
 
 
 @pytest.mark.parametrize("text", ["", '{"model_type": "gpt2"}', '{"network": {"num_layers": 3}}'])
-def test_a_config_json_of_another_program_is_refused_and_left_as_it_was(tmp_path, text):
-    (tmp_path / "config.json").write_text(text)
-    with pytest.raises(UserError, match="not a config of this version of curiax") as caught:
-        Run(tmp_path, TINY)
+@pytest.mark.parametrize("fresh", [False, True])
+def test_a_config_json_of_another_program_is_refused_and_left_as_it_was(tmp_path, text, fresh):
+    theirs = {"config.json": text, "lock": "held by them"}
+    for name, content in theirs.items():
+        (tmp_path / name).write_text(content)
+    with pytest.raises(UserError, match="holds files, but no run of curiax; left alone") as caught:
+        Run(tmp_path, TINY, fresh=fresh)
     assert "\n" not in str(caught.value)
-    assert [(name.name, text) for name, text in contents(tmp_path).items()] == [("config.json", text.encode())]
+    assert {path.name: content.decode() for path, content in contents(tmp_path).items()} == theirs
 
 
 @pytest.mark.parametrize(
@@ -229,22 +181,6 @@ def test_a_run_may_be_made_longer_and_is_then_not_done(tmp_path):
     assert read_config(tmp_path) == long
 
 
-def test_fresh_renames_the_earlier_run_and_keeps_it_whole(tmp_path, initial):
-    path = tmp_path / "run"
-    saved(path, initial, 4)
-    before = contents(path)
-    run = Run(path, dataclasses.replace(TINY, seed=1), fresh=True)  # even with another config
-    assert run.restore(initial) is None
-    assert run.notes == [f"the earlier run is kept in {path}.1"]
-    run.close()
-    assert contents(tmp_path / "run.1") == before
-    run = Run(path, TINY, fresh=True)
-    assert run.notes == [f"the earlier run is kept in {path}.2"]
-    run.close()
-    assert contents(tmp_path / "run.1") == before
-    assert read_config(tmp_path / "run.2").seed == 1
-
-
 @pytest.mark.parametrize("fresh", [False, True])
 def test_a_run_that_trains_is_not_opened_twice_nor_renamed(tmp_path, fresh):
     run = Run(tmp_path / "run", TINY)
@@ -255,8 +191,11 @@ def test_a_run_that_trains_is_not_opened_twice_nor_renamed(tmp_path, fresh):
     Run(tmp_path / "run", TINY, fresh=fresh).close()
 
 
-@pytest.mark.parametrize("begun", [["lock"], ["lock", "config.json.part"]])
-def test_a_run_killed_as_it_began_can_be_opened(tmp_path, begun):
+@pytest.mark.parametrize(
+    ("mark", "begun"), [("", []), ("run", []), ("run", ["lock"]), ("run", ["lock", "config.json.part"])]
+)
+def test_a_run_killed_as_it_began_can_be_opened(tmp_path, mark, begun):
+    (tmp_path / MARK).write_text(mark)
     for name in begun:
         (tmp_path / name).write_text("{")
     Run(tmp_path, TINY).close()
@@ -265,81 +204,13 @@ def test_a_run_killed_as_it_began_can_be_opened(tmp_path, begun):
 
 def test_a_place_that_cannot_be_written_is_one_clear_line(tmp_path):
     (tmp_path / "file").write_text("mine")
-    (tmp_path / "run").mkdir()
+    claim(tmp_path / "run", "run")
     (tmp_path / "run/lock").mkdir()
     for path in (tmp_path / "file", tmp_path / "file/run", tmp_path / "run", "/proc/run", "/proc/1/run"):
         with pytest.raises(UserError, match=f"^{path}: cannot be written") as caught:
             Run(Path(path), TINY)
         assert "\n" not in str(caught.value)
     assert (tmp_path / "file").read_text() == "mine"
-
-
-def test_a_checkpoint_restores_every_leaf_bit_for_bit(tmp_path, initial):
-    saved(tmp_path, initial, 8)
-    state, notes = restored(tmp_path, initial)
-    expected = scrambled(initial, 8)
-    assert notes == []
-    assert leaves(state) == leaves(expected)
-    assert {name.split(".")[1].split("[")[0] for name in leaves(state)} == set(initial._fields)
-    assert jax.tree.structure(state) == jax.tree.structure(expected)
-    assert jax.tree.map(jax.typeof, state) == jax.tree.map(jax.typeof, initial)  # the same program takes it
-
-
-def test_the_last_checkpoints_are_kept(tmp_path, initial):
-    saved(tmp_path, initial, 2, 4, 6, 8, 10)
-    assert checkpoint_manager(tmp_path).all_steps() == [6, 8, 10]
-    assert sorted(entry.name for entry in (tmp_path / "checkpoints").iterdir()) == ["10", "6", "8"]
-
-
-@pytest.mark.parametrize("damage", [truncate, flip_a_bit])
-def test_whichever_file_of_a_checkpoint_is_damaged_the_one_before_is_taken_and_it_is_said(tmp_path, initial, damage):
-    saved(tmp_path / "run", initial, 4, 8)
-    for file in checkpoint_files(tmp_path / "run", 8):
-        copy = tmp_path / "copy"
-        shutil.copytree(tmp_path / "run", copy)
-        damage(copy / file.relative_to(tmp_path / "run"))
-        state, notes = restored(copy, initial)
-        assert leaves(state) == leaves(scrambled(initial, 4)), file
-        assert [note.split(" (")[0] for note in notes] == ["checkpoint 8 is damaged, going back to checkpoint 4"]
-        shutil.rmtree(copy)
-
-
-def test_with_all_checkpoints_damaged_the_run_begins_anew_and_says_so(tmp_path, initial):
-    saved(tmp_path, initial, 4, 8)
-    for file in checkpoint_files(tmp_path, 4) + checkpoint_files(tmp_path, 8):
-        truncate(file)
-    state, notes = restored(tmp_path, initial)
-    assert state is None
-    assert [note.split(" (")[0] for note in notes] == [
-        "checkpoint 8 is damaged, going back to checkpoint 4",
-        "checkpoint 4 is damaged, starting from the beginning",
-    ]
-
-
-def test_a_damaged_checkpoint_is_set_aside_and_its_step_can_be_saved_again(tmp_path, initial):
-    saved(tmp_path, initial, 4, 8)
-    for file in checkpoint_files(tmp_path, 8):
-        truncate(file)
-    damaged = contents(tmp_path / "checkpoints/8")
-    run = Run(tmp_path, TINY)
-    run.restore(initial)
-    for step in (8, 12, 16):
-        run.save(scrambled(initial, step))
-    run.close()
-    assert contents(tmp_path / "checkpoints/8.1") == damaged  # a file that cannot be read now may be readable later
-    state, notes = restored(tmp_path, initial)
-    assert leaves(state) == leaves(scrambled(initial, 16)) and notes == []
-    assert checkpoint_manager(tmp_path).all_steps() == [8, 12, 16]
-
-
-def test_a_checkpoint_that_cannot_be_written_is_one_clear_line(tmp_path, initial):
-    run = Run(tmp_path, TINY)
-    shutil.rmtree(tmp_path / "checkpoints")
-    (tmp_path / "checkpoints").write_text("in the way")
-    with pytest.raises(UserError, match="checkpoint 4 cannot be written, earlier ones are kept") as caught:
-        run.save(scrambled(initial, 4))
-    assert "\n" not in str(caught.value)
-    run.close()
 
 
 def test_going_back_sets_rows_aside_and_later_ones_take_their_place(tmp_path):
@@ -367,4 +238,4 @@ def test_going_back_sets_rows_aside_and_later_ones_take_their_place(tmp_path):
     assert rows("metrics.csv") == [(1, 3), (2, 3)]
     assert rows("metrics.lost.1.csv") == [(3, 1), (4, 1)]
     assert rows("metrics.lost.2.csv") == [(1, 1), (2, 1), (3, 2)]
-    np.testing.assert_array_equal(read_maps(tmp_path / "run")[:, 0, 0, 0], [3, 3])
+    np.testing.assert_array_equal(read_maps(tmp_path / "run", SHAPE)[:, 0, 0, 0], [3, 3])
