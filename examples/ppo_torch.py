@@ -1,6 +1,6 @@
 """PPO in one file, in PyTorch, with curiosity of curiax beside it: the lines that need it are marked.
 
-pip install 'curiax[gym]'
+pip install '.[gym]'   (in a checkout of curiax)
 python examples/ppo_torch.py --env MountainCar-v0 --method icm+hindsight --coefficient 0.2
 """
 

@@ -94,9 +94,7 @@ def test_frames_shrink_by_averages_and_the_strip_with_them():
 def test_what_is_told_is_what_the_measure_scores(made_up):
     known, _ = study.split(made_up, 2)
     state = study.start(SMALL, 3, 72, 1)
-    told, scored = jax.jit(both_errors)(
-        state, study.views(made_up, known), jnp.array(known[:32]), jax.random.key(3)
-    )
+    told, scored = jax.jit(both_errors)(state, study.views(made_up, known), jnp.array(known[:32]), jax.random.key(3))
     np.testing.assert_allclose(told, scored, rtol=1e-4)
 
 

@@ -271,9 +271,9 @@ def test_a_broken_claim_is_exit_code_1(out, capsys, monkeypatch):
     [
         (["--worlds", "0"], "--worlds 0: must be at least 1"),
         (["--seed", "-1"], "--seed -1: must be from 0 to 4294967295"),
-        (["--worlds", "3", "--json", "missing/table.json"], "--json missing/table.json: cannot be written (No such file"),
-        (["--worlds", "30", "--figure", "missing/gap.png"], "--figure missing/gap.png: cannot be written (No such file"),
-        (["--worlds", "30", "--figure", "gap.nonsense"], "--figure gap.nonsense: its name must end in .png, .svg, .pdf"),
+        (["--worlds", "3", "--json", "missing/table.json"], "--json missing/table.json: cannot be written ("),
+        (["--worlds", "30", "--figure", "missing/gap.png"], "--figure missing/gap.png: cannot be written ("),
+        (["--worlds", "30", "--figure", "gap.nonsense"], "gap.nonsense: its name must end in .png, .svg, .pdf"),
         (["--worlds", "many"], "many"),
     ],
 )
