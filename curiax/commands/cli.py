@@ -41,6 +41,7 @@ runs take --import MODULE: a module of yours that registers some.
 # Each is a module of this package with a function `main(args, console)`. It is imported only when it is called.
 COMMANDS = ("train", "study", "evaluate", "report", "diagnose", "play", "list", "theory", "bench")
 DEBUG_OPTION = "--debug"
+OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED", "Out of memory")  # in messages of XLA
 
 
 def main(args: list[str] | None = None) -> int:
@@ -130,7 +131,7 @@ def explained(error: Exception) -> str | None:
         return str(error)
     if isinstance(error, OSError):
         return f"{error.filename or 'output cannot be written'}: {error.strerror or error}"
-    if isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in str(error):  # NumPy's and XLA's
+    if isinstance(error, MemoryError) or any(words in str(error) for words in OUT_OF_MEMORY):
         return f"not enough memory ({first_line(error)}); smaller sizes need less, such as --batch-size and --unroll"
     asked = os.environ.get("JAX_PLATFORMS")
     if asked and "xla_bridge.py" in "".join(traceback.format_exception(error)):  # where JAX starts its backend

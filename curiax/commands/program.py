@@ -164,13 +164,13 @@ class Display:
         """Shows a row."""
         self._metrics = metrics
         rate = self._rate(num_updates)
-        self._estimate(num_updates, certain=True)
+        self._estimate(num_updates)
         self._line.show(num_updates, progress_text(self._config, num_updates, metrics, rate))
 
     def show_within(self, num_updates: int) -> None:
         """Shows the progress within an interval, with the metrics of the last row."""
         rate = self._rate(num_updates)
-        self._estimate(num_updates, certain=False)
+        self._estimate(num_updates)
         self._line.show_within(num_updates, progress_text(self._config, num_updates, self._metrics, rate))
 
     def seconds_to_row(self, num_updates: int) -> float:
@@ -191,11 +191,11 @@ class Display:
             return float("nan")
         return (now[1] - before[1]) * self._config.steps_per_update / (now[0] - before[0])
 
-    def _estimate(self, num_updates: int, certain: bool) -> None:
-        """Prints once how long training will take, if it is minutes, from a row or from PATIENCE seconds of updates."""
+    def _estimate(self, num_updates: int) -> None:
+        """Prints once how long training will take, if it is minutes, from PATIENCE seconds of updates."""
         assert self._first is not None
         left = self._seconds_for(self._config.num_updates - num_updates, num_updates)
-        measured = np.isfinite(left) and (certain or time.perf_counter() - self._first[0] >= PATIENCE)
+        measured = np.isfinite(left) and time.perf_counter() - self._first[0] >= PATIENCE
         if self._estimated or not measured:
             return
         self._estimated = True
