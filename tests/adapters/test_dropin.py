@@ -100,6 +100,7 @@ def test_it_learns_what_can_be_learned():
     assert after["loss/prediction"] < 0.5 * before["loss/prediction"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["icm", "rnd"])
 def test_images_are_read_by_convolutions_and_stay_bytes_until_then(method):
     rng = np.random.default_rng(0)

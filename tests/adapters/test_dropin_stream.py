@@ -22,6 +22,7 @@ from curiax.types import Experience, LearnerParams, LearnerState, Trajectory
 from tests.support.small_curiosity import RAW, B, T, make, segment
 
 
+@pytest.mark.slow
 def test_errors_and_rewards_are_those_of_the_training_program():
     """A segment in which no episode ends is a stream."""
     setup = make("byol-hindsight")._setup

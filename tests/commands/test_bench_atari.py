@@ -108,6 +108,7 @@ def test_the_command_measures_training_ahead_and_in_step(tmp_path, monkeypatch, 
     assert "PyTorch is not installed" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_pytorchs_encoder_is_the_same_function_with_the_same_gradient():
     torch = pytest.importorskip("torch")
     layers, encode = bench_atari.torch_encoder(torch)

@@ -134,6 +134,7 @@ def test_energies_are_unbounded(form):
     assert np.abs(large).max() > 100
 
 
+@pytest.mark.slow
 def test_a_batch_without_a_valid_step_leaves_the_critic_as_it_is():
     config = Config(world=WorldConfig(hidden=HIDDEN, latent=LATENT))
     critic, (_, context, z) = critic_init(config, "concat", CONTEXT, jax.random.key(0)), make("concat")

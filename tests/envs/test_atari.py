@@ -42,6 +42,7 @@ def twin_of(game, seed):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", ["none", "persistive", "patches"])
 def test_atari_conforms(noise):
     options = AtariOptions(noise=noise, sticky=0.1)
@@ -119,6 +120,7 @@ def test_rewards_are_the_games_own():
     assert 25 in done.step.reward
 
 
+@pytest.mark.slow
 def test_an_episode_starts_after_no_ops_by_chance():
     def starts(batch_size, noops):
         return len(np.unique(play("freeway", [], batch_size, noops=noops)[0].obs, axis=0))

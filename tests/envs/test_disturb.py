@@ -40,6 +40,7 @@ def statistics(name: str, episodes: Episodes) -> np.ndarray:
     return np.stack(each, axis=1)  # [E, statistics]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NOISES)
 def test_gymnasium_and_jax_agree_statistic_by_statistic(name):
     rng = np.random.default_rng(1)

@@ -185,6 +185,7 @@ LINES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", LINES)
 def test_an_environment_that_breaks_ends_the_run_in_one_line_with_a_good_checkpoint(how, tmp_path):
     config = dataclasses.replace(

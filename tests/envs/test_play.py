@@ -12,6 +12,8 @@ from curiax.envs import maze
 from curiax.envs.maze import play
 from tests.support.terminal import DOWN, LEFT, RIGHT, ROOT, UP, leave, left_the_screen, press, see, terminal
 
+pytestmark = pytest.mark.slow
+
 # `curiax play`, which takes the pseudo-terminal for its own so that Ctrl-C reaches it.
 PROGRAM = """
 import fcntl, sys, termios

@@ -107,6 +107,7 @@ def both_errors(state, seen, rows, key):
     return jnp.stack(errors), jnp.stack([output.metrics[f"{name}_error"] for name in FUNCTIONS[1:3]])
 
 
+@pytest.mark.slow
 def test_learning_finds_the_noise_and_leaves_the_rest_to_the_predictor(made_up):
     said = []
     result = patches_run.study(SMALL, FEW, made_up, said.append)
@@ -163,6 +164,7 @@ def test_errors_of_strip_and_rest_are_apart():
     assert [row[1:] for row in rows] == [(0, 0), (16, 0), (0, 0), (0, 9), (0, 0)]
 
 
+@pytest.mark.slow
 def test_a_real_game_gives_table_picture_and_settings(tmp_path):
     amount = Amount(emulators=4, held_out=1, steps=30, updates=2, readout_updates=2)
     config = dataclasses.replace(SMALL, batch_size=8)

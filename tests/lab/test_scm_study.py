@@ -124,6 +124,7 @@ def made_up(kind):
     return Seen(z, action, u, jnp.ones(4096, bool), jnp.ones(4096, bool))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "nats", "share"), [("action", math.log(4), 0), ("u", 0, 1), ("nothing", 0, 0)])
 def test_probes_find_what_is_there_and_nothing_else(kind, nats, share):
     seen = made_up(kind)

@@ -22,6 +22,8 @@ from curiax.training.train import initial_state, train
 from curiax.types import Experience, Trajectory
 from tests.support.tiny import TINY, acting
 
+pytestmark = pytest.mark.slow
+
 CONFIG = dataclasses.replace(TINY, curiosity="byol-explore")  # its errors do not depend on noise of its own
 LAYOUT = maze.parse(maze.MAP)
 COLUMNS = LAYOUT.wall.shape[1]

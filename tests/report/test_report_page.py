@@ -8,6 +8,8 @@ from curiax.report.write import write_report
 from tests.support.pages import FILES, NAMELESS, OVERFLOW
 from tests.support.report_data import config_of, fake_films, staring, write_run, write_study_json
 
+pytestmark = pytest.mark.slow
+
 ROWS = 12
 STARE = (4, 12)
 SEEDS = (0, 1, 2)

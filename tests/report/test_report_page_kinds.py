@@ -13,6 +13,8 @@ from tests.support.report_data import config_of, write_run
 from tests.support.report_games import write_games
 from tests.support.tiny import TINY
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def bare(tmp_path_factory):
@@ -59,7 +61,6 @@ def test_a_page_of_games_tells_returns_and_rooms(games, visit):
     assert page.evaluate(NAMELESS) == []
 
 
-@pytest.mark.slow
 def test_an_agent_is_trained_filmed_and_shown(tmp_path, visit):
     config = dataclasses.replace(TINY, env="maze/on-demand", curiosity="byol-explore", env_steps=48)
     assert run_training(config, tmp_path / "run", False, Console(quiet=True)) == 0

@@ -16,6 +16,7 @@ def run(tmp_path):
     return tmp_path / "run"
 
 
+@pytest.mark.slow
 def test_a_report_is_written_beside_the_runs_unless_told_otherwise(run, capsys):
     assert main(["report", str(run), "--no-films"]) == 0
     assert {path.name for path in (run / "report").iterdir()} == FILES
@@ -24,6 +25,7 @@ def test_a_report_is_written_beside_the_runs_unless_told_otherwise(run, capsys):
     assert {path.name for path in (run / "elsewhere").iterdir()} == FILES
 
 
+@pytest.mark.slow
 def test_with_hindsight_the_report_has_a_figure_of_outcomes_and_without_it_none_stays(run, tmp_path):
     losses = {name: [0.5] * ROWS for name in ("prediction_error", "reconstruction_error")}
     config = config_of("brownian", "byol-hindsight", 0, ROWS)

@@ -89,6 +89,7 @@ def test_more_devices_than_there_are_are_refused():
         make_mesh(2, 32)
 
 
+@pytest.mark.slow
 def test_a_cpu_is_split_into_as_many_devices_as_are_asked_for():
     program = """
 from curiax.config import LAPTOP

@@ -71,6 +71,7 @@ def test_it_is_the_acting_policy_that_acts(states):
     assert ours.noise_dwell.tolist() == theirs.noise_dwell.tolist()
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_episodes_and_another_one_others(states):
     first, again, other = (evaluate.evaluate(CONFIG, states[0], NUM_EPISODES, seed).noise_dwell for seed in (0, 0, 1))
     assert first.tolist() == again.tolist() != other.tolist()

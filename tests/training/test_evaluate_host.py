@@ -120,6 +120,7 @@ def test_the_table_of_scores_has_57_games_under_the_names_of_ale():
     assert set(ATARI) <= set(HUMAN)
 
 
+@pytest.mark.slow
 def test_the_command_prints_returns_and_writes_a_film(directory, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(pictures, "NUM_STEPS", 8)
     loaded, newest_state = [], evaluate.newest_state

@@ -49,6 +49,7 @@ def test_a_restored_state_goes_on_as_if_never_interrupted():
     assert equal((to_arrays(one[0]), one[1]), (to_arrays(other[0]), other[1]))
 
 
+@pytest.mark.slow
 def test_several_passes_are_steps_for_the_same_rewards_and_one_update():
     learners = [make_learner(replace(CONFIG, passes=passes), ENV) for passes in (1, 3)]
     start = jax.jit(learners[0].init)(KEY)
@@ -113,10 +114,16 @@ def test_rewards_come_from_the_parameters_before_the_update():
     assert close(after.bonus, before.bonus)
 
 
+def weights(params):
+    """Without biases: the softmax cancels one, and of the rounding errors that are its gradient Adam makes a step."""
+    return [leaf for leaf in jax.tree.leaves(params) if leaf.ndim == 2]
+
+
 def test_an_update_keeps_the_critic_after_its_step():
     after, _ = learn(CONFIG, START, TRAJECTORY)
     _, scored = evaluate(CONFIG, START.params, START, TRAJECTORY)
-    assert close(after.critic, scored.critic) and not close(after.critic.params, START.critic.params)
+    kept, stepped_once, before = (weights(state.params) for state in (after.critic, scored.critic, START.critic))
+    assert close(kept, stepped_once) and not close(kept, before)
     stepped = evaluate(CONFIG, START.params, START._replace(critic=after.critic), TRAJECTORY)[1]
     assert stepped.metrics["contrastive_value"] > scored.metrics["contrastive_value"] + 1e-5
 
@@ -137,6 +144,7 @@ def test_the_loss_is_the_weighted_sum():
     np.testing.assert_allclose(loss, sum(weights[name] * mean for name, mean in means.items()), rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_solved_temperature_is_remembered_and_a_learned_one_moves_by_its_gradient():
     solved = replace(CONFIG, vmpo=replace(CONFIG.vmpo, form="sparse"))
     for config in (solved, CONFIG):

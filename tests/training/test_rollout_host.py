@@ -51,6 +51,7 @@ def agent_for(spec):
     return jax.jit(lambda key: make_agent(TINY.network, spec, key))(jax.random.key(0))
 
 
+@pytest.mark.slow
 def test_the_host_gives_the_trajectory_of_the_compiled_program():
     config = dataclasses.replace(CONFIG, batch_size=8, unroll=70)  # the last stream's first episode is cut at 63
     env = maze_of(config)
@@ -64,6 +65,7 @@ def test_the_host_gives_the_trajectory_of_the_compiled_program():
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5), trajectory, compiled)
 
 
+@pytest.mark.slow
 def test_training_in_step_on_the_host_is_training_in_the_compiled_program():
     config = dataclasses.replace(CONFIG, sync=True, log_every=2)
     compiled = itertools.islice(train(dataclasses.replace(config, env="maze/on-demand")), 3)
@@ -91,6 +93,7 @@ def policies(rows):
     return [np.asarray(row.state.acting.policy.layers[0].weight) for row in rows]
 
 
+@pytest.mark.slow
 def test_ahead_a_batch_is_acted_by_the_policy_of_one_update_before_and_in_step_by_the_newest():
     in_step, rows = acted_and_trained(sync=True)
     for (policy, _), newest in zip(in_step[1:], policies(rows), strict=False):
@@ -180,6 +183,7 @@ def test_a_failing_emulator_ends_in_one_line_and_a_checkpoint_and_the_run_goes_o
     assert [row["rooms_found"] for row in rows] == [4, 8, 8, 8, 12]  # the eight of before are not forgotten
 
 
+@pytest.mark.slow
 def test_what_a_killed_run_did_after_its_checkpoint_is_set_aside(tmp_path, monkeypatch):
     """Emulators do not do the same again: rows that were lost with them belong to no state there is."""
     config = dataclasses.replace(CONFIG, env_steps=40, checkpoint_every=2)

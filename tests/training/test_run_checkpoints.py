@@ -98,6 +98,7 @@ def test_the_last_checkpoints_are_kept(tmp_path, initial):
     assert sorted(entry.name for entry in (tmp_path / "checkpoints").iterdir()) == ["10", "6", "8"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", [truncate, flip_a_bit])
 def test_whichever_file_of_a_checkpoint_is_damaged_the_one_before_is_taken_and_it_is_said(tmp_path, initial, damage):
     saved(tmp_path / "run", initial, 4, 8)

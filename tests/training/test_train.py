@@ -60,6 +60,7 @@ def test_a_row_comes_after_every_log_interval(rows):
     assert [int(row.state.num_updates) for row in rows] == list(range(2, 82, 2))
 
 
+@pytest.mark.slow
 def test_training_ends_with_the_last_whole_interval(rows):
     config = dataclasses.replace(TINY, env_steps=82 * 8)  # one interval beyond the fixture's
     assert [row.num_updates for row in train(config, rows[-1].state)] == [82]
@@ -87,6 +88,7 @@ def test_the_same_seed_gives_the_same_numbers(rows):
     assert leaves(again.state) == leaves(rows[0].state)
 
 
+@pytest.mark.slow
 def test_another_seed_gives_other_numbers(rows, run_interval):
     state, metrics = run_interval(initial_state(dataclasses.replace(TINY, seed=1)))
     metrics = summarise(metrics, TINY)
@@ -142,6 +144,7 @@ def test_summaries_are_ratios_of_sums_and_means_over_updates():
     assert math.isnan(summary["trackers"]) and len(summary) == 3
 
 
+@pytest.mark.slow
 def test_the_mixed_regime_with_paid_coins_trains_on_other_rewards(rows):
     config: Config = dataclasses.replace(TINY, reward="mixed", bonus=BonusConfig(intrinsic_weight=0.2))
     mixed = list(itertools.islice(train(config), 2))
