@@ -23,7 +23,7 @@ from curiax.training import train as training
 from curiax.training.signals import STOPPING, Stop, polite_stop, prompt_stop
 from curiax.training.train import calls, train
 from tests.support.interrupt import Moment, interrupt
-from tests.support.programs import PATIENCE, metrics_but_seconds, num_rows, train_args, wait_for
+from tests.support.programs import PATIENCE, metrics_but_seconds, num_rows, train_args, wait_for, wait_until
 from tests.support.terminal import ROOT, leave, read, terminal
 from tests.support.tiny import TINY, leaves
 
@@ -58,6 +58,7 @@ def script(text):
     process = subprocess.Popen([sys.executable, "-c", text], cwd=ROOT, stdout=-1, stderr=-1, text=True)
     try:
         assert process.stdout is not None and process.stdout.readline() == "busy\n"
+        time.sleep(0.3)  # between the line and the busy code
         yield process
     finally:
         process.kill()
@@ -212,13 +213,16 @@ def drawn(pty):
 
 
 @pytest.mark.slow
-def test_on_a_terminal_the_bar_shows_seconds_and_leaves_the_cursor_behind(tmp_path):
+def test_on_a_terminal_the_bar_shows_seconds_and_leaves_the_cursor_behind(tmp_path, monkeypatch):
+    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path / "cache"))  # empty: to compile takes long
     words = ["train", "maze/on-demand", "--preset", "paper", "--run-dir", str(tmp_path / "run")]
     with terminal(sys.executable, "-m", "curiax", *words) as pty:
-        for text in (r"compiling … 0:0\d:\d[1-9]", STOPPING, "curiax: interrupted"):
-            wait_for(lambda text=text: re.search(text, drawn(pty)))
+        for text in (r"compiling … 0:00:(0[8-9]|[1-9])", STOPPING):
+            wait_until(lambda text=text: re.search(text, drawn(pty)), pty.process)
             pty.process.send_signal(signal.SIGINT)
         assert leave(pty) == 130
+    last = COLOUR.sub("", pty.output.decode()).splitlines()[-1]
+    assert "curiax: interrupted" in last or "saved at update 0" in last  # it may stop before it is ended
     assert pty.output.rfind(b"\x1b[?25h") > pty.output.rfind(b"\x1b[?25l")  # shown after it was hidden
 
 
