@@ -12,6 +12,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path
@@ -153,26 +154,33 @@ def train(task: Task, environment: Mapping[str, str]) -> Generator[State]:
     if isinstance(begun, State):
         yield begun
         return
+    asked = threading.Event()
     try:
         yield State("running", machine=machine)
-        asked = wait(begun)
-    finally:  # interrupted before `wait`
+        wait(begun, asked)
+    finally:  # interrupted before or after `wait`
         if begun.process.poll() is None:
-            begun.process.terminate()
-    yield outcome(begun, asked)
+            ask_to_stop(begun, asked)
+            wait(begun, asked)
+    yield outcome(begun, asked.is_set())
 
 
-def wait(child: Child) -> bool:
-    """Waits until the process has ended. Returns True if it was asked to stop."""
-    asked = False
-    while child.process.poll() is None:
+def wait(child: Child, asked: threading.Event) -> None:
+    """Waits until the process has ended. An interrupt asks it to stop."""
+    while True:
         try:
+            if child.process.poll() is not None:
+                return
             time.sleep(WAIT_INTERVAL)
-        except KeyboardInterrupt:  # Ray repeats it; a second SIGTERM would end the process before it has saved
-            if not asked:
-                child.process.terminate()
-            asked = True
-    return asked
+        except KeyboardInterrupt:
+            ask_to_stop(child, asked)
+
+
+def ask_to_stop(child: Child, asked: threading.Event) -> None:
+    """Sends SIGTERM, once: Ray may repeat its interrupt, and a second SIGTERM would end the process before it saves."""
+    if not asked.is_set():
+        asked.set()
+        child.process.terminate()
 
 
 def outcome(child: Child, asked: bool) -> State:
