@@ -144,6 +144,7 @@ def fits(offered: Mapping[str, float], launcher: Launcher) -> int:
 
 def train(task: Task, environment: Mapping[str, str]) -> Generator[State]:
     """Runs the process on a machine of the cluster. Ray interrupts a task to ask it to stop."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a cluster that a shell started with & ignores SIGINT
     machine = socket.gethostname()
     if not task.log.exists():
         yield State("failed", f"{machine} does not see {task.log}: a study's machines must share its directory")

@@ -5,6 +5,7 @@ import hashlib
 import logging
 import os
 import re
+import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -63,6 +64,12 @@ def quiet_if_it_fails() -> Iterator[None]:
     yield
     sys.unraisablehook = hook
     log.setLevel(level)
+
+
+def remove_unfinished(directory: Path) -> None:
+    """Removes what a kill or a full disk left of a checkpoint. Orbax could fail on it when it saves that step again."""
+    for path in (directory / "checkpoints").glob("*.orbax-checkpoint-tmp*"):
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def reason(error: Exception) -> str:

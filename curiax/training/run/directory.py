@@ -25,7 +25,14 @@ import numpy as np
 from curiax.config import Config, from_dict, retired, to_dict, validate
 from curiax.config.dotted import differences
 from curiax.errors import UserError, first_line
-from curiax.training.run.checkpoints import checkpoint_manager, reason, restore_checkpoint, save_checkpoint, verify
+from curiax.training.run.checkpoints import (
+    checkpoint_manager,
+    reason,
+    remove_unfinished,
+    restore_checkpoint,
+    save_checkpoint,
+    verify,
+)
 from curiax.training.run.events import Events
 from curiax.training.run.files import free_name, lock, read_bytes, read_json, set_aside, write_atomically
 from curiax.training.run.metrics import MetricsFile
@@ -74,6 +81,7 @@ class Run:
         self._metrics = MetricsFile(directory / "metrics.csv")
         opened.callback(self._metrics.close)
         self.notes += self._metrics.notes
+        remove_unfinished(directory)
         self._checkpoints = checkpoint_manager(directory)
         opened.callback(self._checkpoints.close)
         if not self.done:  # DONE is from before `env_steps` was raised
@@ -162,6 +170,7 @@ class Run:
             try:
                 save_checkpoint(self._checkpoints, step, state)
             except Exception as error:  # a full disk raises many kinds of errors, most of them of tensorstore
+                remove_unfinished(self.directory)
                 raise UserError(
                     f"checkpoint {step} cannot be written, earlier ones are kept ({reason(error)})"
                 ) from None
