@@ -52,18 +52,20 @@ def quiet_if_it_fails() -> Iterator[None]:
 
     The error itself is raised. After one they stay silent.
     """
-    log, hook = logging.getLogger("absl"), sys.unraisablehook
-    level = log.level
+    hook = sys.unraisablehook
+    levels = {log: log.level for log in map(logging.getLogger, ("absl", "asyncio"))}
 
     def pass_on(unraisable: Any) -> None:
         if str(unraisable.exc_value) != "Event loop is closed":  # tensorstore's threads: the first error has closed it
             hook(unraisable)
 
-    log.setLevel(logging.CRITICAL)
+    for log in levels:
+        log.setLevel(logging.CRITICAL)
     sys.unraisablehook = pass_on
     yield
     sys.unraisablehook = hook
-    log.setLevel(level)
+    for log, level in levels.items():
+        log.setLevel(level)
 
 
 def remove_unfinished(directory: Path) -> None:
