@@ -91,7 +91,8 @@ def _caught(stop: Stop, acknowledge: Callable[[], None] | None) -> Iterator[None
         for number, handler in before.items():
             signal.signal(number, handler)
         signal.set_wakeup_fd(wakeup)
-        sys.unraisablehook = hook
+        if sys.unraisablehook is swallowed:  # else a later hook calls this one
+            sys.unraisablehook = hook
         writer.close()
         watcher.join(timeout=1.0)
         reader.close()
