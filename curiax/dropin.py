@@ -126,7 +126,7 @@ class Curiosity:
         """Returns intrinsic rewards [T, B]. Changes nothing: until the next `update`, the same call gives the same."""
         segment, memory = self._check(obs, actions, next_obs, terminated, truncated)
         rewards = np.array(reward(self._setup, self._state, memory, segment))
-        require_finite("reward", rewards)  # of observations of 1e19, say
+        require_finite("reward", rewards)  # not so for observations of 1e19
         return rewards
 
     def update(self, obs: Any, actions: Any, next_obs: Any, terminated: Any, truncated: Any) -> dict[str, float]:

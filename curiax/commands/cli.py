@@ -34,8 +34,8 @@ USAGE = """curiax — curiosity that can tell noise from novelty
                                  speed table of this machine
   curiax --version               versions of curiax, JAX and Python
 
-Every command takes --help, and --debug, which shows the traceback of an error. Those that name environments, methods or
-runs take --import MODULE: a module of yours that registers some.
+Every command takes --help, and --debug, which shows the traceback of an error. Commands that name environments, methods
+or runs take --import MODULE, a module of yours that registers environments or methods.
 """
 
 # Each is a module of this package with a function `main(args, console)`. It is imported only when it is called.

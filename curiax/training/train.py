@@ -132,7 +132,7 @@ def some_updates(
 ) -> tuple[LearnerState, Metrics]:
     """The state after the updates `first` to `last` of an interval, and the metrics [N, ...] with theirs filled in.
 
-    The two are not known when this is compiled, so the program, and every bit, is the same for any division.
+    `first` and `last` are traced, so one program serves every division of an interval, with the same bits.
     """
 
     def body(index: Int[Array, ""], carry: tuple[LearnerState, Metrics]) -> tuple[LearnerState, Metrics]:

@@ -88,7 +88,7 @@ class Run:
             (directory / "DONE").unlink(missing_ok=True)
 
     def _is_new(self) -> bool:
-        """Whether there is no more than of a run that was killed as it began."""
+        """Whether the directory holds only what a run writes before its config.json."""
         return {entry.name for entry in self.directory.iterdir()} <= {MARK, "lock", "config.json.part", "FAILED"}
 
     def _refuse_other_config(self) -> None:
@@ -184,7 +184,7 @@ class Run:
             write_atomically(self.directory / "DONE", json.dumps(summary, indent=2) + "\n")
 
     def close(self) -> None:
-        """Closes all files. What a full disk did not take was reported when it was written."""
+        """Closes all files. Errors are ignored: a failed write was reported before."""
         for part in filter(None, (self._events, self._opened)):
             with contextlib.suppress(OSError):
                 part.close()
