@@ -1,7 +1,7 @@
 """Ctrl-C at random moments of `curiax train`, compilation included: how soon it is acknowledged, and how soon a second
 one ends the process.
 
-python -m tests.support.interrupt [MOMENTS] [SEED]      20 moments take about an hour on two idle cores
+python -m tests.support.interrupt [MOMENTS] [SEED]      20 moments take about half an hour on two idle cores
 """
 
 import os
@@ -17,10 +17,10 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
 ENV = "maze/on-demand"
-# With the paper's networks one update takes a minute or so on a few cores. Both save after each row.
+# Both save after each row. With the paper's unroll of 128 an update takes a minute or so on two cores.
 OPTIONS = {
     "laptop": ("--checkpoint-every", "50"),
-    "paper": ("--preset", "paper", "--log-every", "2", "--checkpoint-every", "2"),
+    "paper": ("--preset", "paper", "--unroll", "32", "--log-every", "4", "--checkpoint-every", "4"),
 }
 LATEST = {"laptop": 60.0, "paper": 200.0}  # seconds until the first signal, at most
 ACKNOWLEDGED, ENDED = 1.0, 5.0  # seconds, at most
