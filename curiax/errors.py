@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 DEBUG = "CURIAX_DEBUG"  # environment variable that `--debug` sets, so that child processes see it too
+OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED", "Out of memory")  # in messages of XLA
 
 
 class UserError(Exception):
@@ -59,6 +60,29 @@ def place(error: BaseException) -> str:
 def debugging() -> bool:
     """Whether tracebacks are shown."""
     return bool(os.environ.get(DEBUG))
+
+
+def report(error: BaseException) -> tuple[str, int]:
+    """The error in one line, and the exit code. Prints its traceback first if that is wanted."""
+    if debugging():
+        traceback.print_exception(error)
+    if expected := explained(error):
+        return expected, 2
+    return f"internal error: {type(error).__name__}: {first_line(error)}; --debug shows the traceback", 1
+
+
+def explained(error: BaseException) -> str | None:
+    """The message of an error that is not a fault of the program, or None."""
+    if isinstance(error, UserError):
+        return str(error)
+    if isinstance(error, OSError):
+        return f"{error.filename or 'output cannot be written'}: {error.strerror or error}"
+    if isinstance(error, MemoryError) or any(words in str(error) for words in OUT_OF_MEMORY):
+        return f"not enough memory ({first_line(error)}); smaller sizes need less, such as --batch-size and --unroll"
+    asked = os.environ.get("JAX_PLATFORMS")
+    if asked and "xla_bridge.py" in "".join(traceback.format_exception(error)):  # where JAX starts its backend
+        return f"JAX_PLATFORMS={asked}: not available; cpu always is, cuda or tpu if JAX is installed for it"
+    return None
 
 
 def unknown_name(what: str, name: str, known: Iterable[str], listed: Iterable[str] | None = None) -> str:

@@ -6,12 +6,11 @@ import os
 import platform
 import signal
 import sys
-import traceback
 from collections.abc import Iterator
 from importlib import import_module
 
-from curiax.errors import DEBUG, UserError, debugging, first_line, unknown_name
-from curiax.training.signals import end, prompt_stop
+from curiax.errors import DEBUG, UserError, report, unknown_name
+from curiax.training.signals import INTERRUPTED, end, prompt_stop
 
 USAGE = """curiax — curiosity that can tell noise from novelty
 
@@ -41,7 +40,6 @@ or runs take --import MODULE, a module of yours that registers environments or m
 # Each is a module of this package with a function `main(args, console)`. It is imported only when it is called.
 COMMANDS = ("train", "study", "evaluate", "report", "diagnose", "play", "list", "theory", "bench")
 DEBUG_OPTION = "--debug"
-OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED", "Out of memory")  # in messages of XLA
 
 
 def main(args: list[str] | None = None) -> int:
@@ -58,7 +56,7 @@ def main(args: list[str] | None = None) -> int:
             number = stop.signal  # an import may turn KeyboardInterrupt into an ImportError
         if args is None:
             end(number)
-        print("curiax: interrupted", file=sys.stderr)
+        print(f"curiax: {INTERRUPTED}", file=sys.stderr)
         return 128 + number
 
 
@@ -115,28 +113,11 @@ def failed(error: Exception) -> int:
     if isinstance(error, BrokenPipeError):  # nobody reads the output any more, as in `curiax list envs | head -1`
         drop_output()
         return 1
-    if debugging():
-        traceback.print_exception(error)
-    expected = explained(error)
-    line = expected or f"internal error: {type(error).__name__}: {first_line(error)}; --debug shows the traceback"
+    line, code = report(error)
     if isinstance(error, OSError) and error.filename is None:
         drop_output()
     print(f"curiax: {line}", file=sys.stderr)
-    return 2 if expected else 1
-
-
-def explained(error: Exception) -> str | None:
-    """The message of an error that is not a fault of the program, or None."""
-    if isinstance(error, UserError):
-        return str(error)
-    if isinstance(error, OSError):
-        return f"{error.filename or 'output cannot be written'}: {error.strerror or error}"
-    if isinstance(error, MemoryError) or any(words in str(error) for words in OUT_OF_MEMORY):
-        return f"not enough memory ({first_line(error)}); smaller sizes need less, such as --batch-size and --unroll"
-    asked = os.environ.get("JAX_PLATFORMS")
-    if asked and "xla_bridge.py" in "".join(traceback.format_exception(error)):  # where JAX starts its backend
-        return f"JAX_PLATFORMS={asked}: not available; cpu always is, cuda or tpu if JAX is installed for it"
-    return None
+    return code
 
 
 def drop_output() -> None:

@@ -2,10 +2,10 @@
 
 import contextlib
 import os
+import signal
 import sys
 import threading
 import time
-import traceback
 import zlib
 from collections.abc import Iterator
 from typing import Any, NoReturn
@@ -17,10 +17,10 @@ from jax.sharding import Mesh
 from jaxtyping import PRNGKeyArray
 
 from curiax.config import Config
-from curiax.errors import UserError, first_line
+from curiax.errors import UserError, first_line, report
 from curiax.training.devices import make_mesh, split_cpu
 from curiax.training.job import JobOptions
-from curiax.training.witness import GO_ON, Witness
+from curiax.training.witness import GO_ON, INTERRUPTED, Witness
 
 END = "curiax/end"  # the coordinator's key for the message of the first process that fails
 LISTEN_INTERVAL = 1.0  # seconds
@@ -70,22 +70,20 @@ def joined(options: JobOptions, config: Config) -> Iterator[Mesh | None]:
         finished.set()
         jax.distributed.shutdown()  # waits for the others
     except BaseException as error:
-        leave(witness, why(error))
+        leave(witness, *why(error))
     witness.dismiss()
 
 
-def why(error: BaseException) -> str:
-    """The error in one line. Prints a traceback first if the error is a bug of the program."""
-    if isinstance(error, UserError):
-        return str(error)
+def why(error: BaseException) -> tuple[str, int]:
+    """The error in one line, and the exit code."""
     if isinstance(error, KeyboardInterrupt):  # before there is anything to save, or a second Ctrl-C
-        return "interrupted"
+        return INTERRUPTED, 128 + (error.args[0] if error.args else signal.SIGINT)
     if "Gloo" in str(error):  # a ValueError or a JaxRuntimeError
-        return f"the connection to another process broke ({first_line(error)}); {GO_ON}"
-    if isinstance(error, jax.errors.JaxRuntimeError):
-        return f"a process or a device is lost ({first_line(error)}); {GO_ON}"
-    traceback.print_exception(error)
-    return f"{type(error).__name__}: {first_line(error)}"
+        return f"the connection to another process broke ({first_line(error)}); {GO_ON}", 2
+    line, code = report(error)
+    if code == 1 and isinstance(error, jax.errors.JaxRuntimeError):
+        return f"a process or a device is lost ({first_line(error)}); {GO_ON}", 2
+    return line, code
 
 
 def connect(options: JobOptions) -> None:
@@ -124,16 +122,16 @@ def listen(witness: Witness, finished: threading.Event) -> None:
                 end(witness, said[0][1])
 
 
-def leave(witness: Witness, message: str) -> NoReturn:
+def leave(witness: Witness, message: str, code: int) -> NoReturn:
     """Tells the other processes why this one fails, and ends it."""
     if jax.distributed.is_initialized():
         with contextlib.suppress(ValueError, RuntimeError):  # no coordinator, or another process failed first
             coordinator().key_value_set(f"{END}/first", f"process {rank()}: {message}")
-    end(witness, message)
+    end(witness, message, code)
 
 
-def end(witness: Witness, message: str) -> NoReturn:
-    """Prints the message and exits with code 2, without waiting for other threads."""
+def end(witness: Witness, message: str, code: int = 2) -> NoReturn:
+    """Prints the message and exits, without waiting for other threads."""
     if not ending.acquire(blocking=False):
         time.sleep(2 * FAREWELL_MS / 1000)  # another thread is ending the process; if it hangs, this one does it
     print(f"curiax: {message}", file=sys.stderr, flush=True)
@@ -141,7 +139,7 @@ def end(witness: Witness, message: str) -> NoReturn:
         with contextlib.suppress(ValueError, RuntimeError):
             coordinator().wait_at_barrier(END, FAREWELL_MS)  # process 0 stays until all have read the message
     witness.dismiss()
-    os._exit(2)
+    os._exit(code)
 
 
 def coordinator() -> Any:

@@ -14,6 +14,8 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
+from curiax.training.witness import INTERRUPTED
+
 NUMBERS = (signal.SIGINT, signal.SIGTERM)
 GRACE = 3.0  # seconds that the main thread has to end after a KeyboardInterrupt
 STOPPING = "stopping, and saving first; Ctrl-C again to end at once"
@@ -135,5 +137,5 @@ def end(number: int) -> NoReturn:
             terminal.write("\x1b[?25h\n" if terminal.isatty() else "")
             terminal.flush()
     with contextlib.suppress(OSError, ValueError):
-        print("curiax: interrupted", file=errors, flush=True)
+        print(f"curiax: {INTERRUPTED}", file=errors, flush=True)
     os._exit(128 + number)

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator
 FAREWELL = "\0"  # the last byte of a process that ends normally
 REPORT = re.compile(r"[EF]\d{4} [\d:.]+ +\d+ (coordination_service|client\.h)")  # JAX's runtime reports a lost job
 OURS = "curiax: "
+INTERRUPTED = "interrupted"
 GO_ON = "the same command goes on from the newest checkpoint"
 
 
@@ -43,14 +44,18 @@ class Witness:
 def account(lines: Iterable[str], name: str) -> Iterator[str]:
     """The lines for the user, and one more if the process did not end normally."""
     report: list[str] = []
+    interrupted = False  # the process said so before it ended, without a farewell
     for line in lines:
         said, farewell, _ = line.partition(FAREWELL)
         if (report or REPORT.match(line)) and not line.startswith(OURS):  # lines after a report belong to it
             report.append(line)
         elif said:
             yield said
+        interrupted |= said.strip() == OURS + INTERRUPTED
         if farewell:
             return
+    if interrupted:
+        return
     if report:
         yield f"curiax: {name}: {loss(''.join(report))}, so the job ends; {GO_ON}\n"
     else:

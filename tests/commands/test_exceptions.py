@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import curiax.commands.list
-from curiax.commands.cli import explained, main
+from curiax.commands.cli import main
 from curiax.config import GymOptions
 from curiax.envs import gymnasium as host
-from curiax.errors import DEBUG, EnvironmentFailed
+from curiax.errors import DEBUG, EnvironmentFailed, explained
 from tests.support import gym_toys
 from tests.support.terminal import ROOT
 

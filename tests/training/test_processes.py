@@ -10,7 +10,7 @@ import jax
 import pytest
 
 from curiax import envs
-from curiax.errors import UserError
+from curiax.errors import DEBUG, UserError
 from curiax.training.processes import agree, local_batch_size, why
 from curiax.training.run.directory import read_maps
 from curiax.training.run.metrics import read_metrics
@@ -30,12 +30,17 @@ def test_one_process_agrees_with_itself_and_steps_the_whole_batch():
     assert agree(15) == 15 and local_batch_size(32) == 32
 
 
-def test_a_lost_process_is_told_from_a_mistake_of_the_user_and_from_one_of_the_program(capsys):
-    assert why(UserError("one line")) == "one line"
+def test_a_lost_process_is_told_from_a_mistake_of_the_user_and_from_one_of_the_program(capsys, monkeypatch):
+    assert why(UserError("one line")) == ("one line", 2)
     broken = [ValueError("UNKNOWN: Gloo AllGather failed: Connection reset"), jax.errors.JaxRuntimeError("UNAVAILABLE")]
-    assert [why(error).endswith(GO_ON) for error in broken] == [True, True]
+    assert [why(error)[0].endswith(GO_ON) for error in broken] == [True, True]
+    assert why(KeyboardInterrupt(signal.SIGTERM)) == ("interrupted", 143)
+    line, code = why(KeyError("x"))
+    assert line.startswith("internal error: KeyError: 'x'; --debug shows") and code == 1
     assert capsys.readouterr().err == ""
-    assert why(KeyError("x")) == "KeyError: 'x'" and "KeyError: 'x'" in capsys.readouterr().err
+    monkeypatch.setenv(DEBUG, "1")
+    why(KeyError("x"))
+    assert "KeyError: 'x'" in capsys.readouterr().err
 
 
 # Real processes, over 127.0.0.1. Tests share runs: starting a process takes seconds.
@@ -109,6 +114,21 @@ def test_two_processes_step_their_own_environments_on_the_host_and_a_signal_to_o
     visits = read_maps(tmp_path, envs.profile_of("maze/on-demand").map.wall.shape)[:, 0].sum(axis=(1, 2))
     assert visits[0] == 2 * 4 * 4  # of both processes: updates, steps, streams; no episode has ended yet
     assert newest(tmp_path) == 2 * len(visits)
+
+
+@pytest.mark.slow
+def test_a_second_signal_ends_every_process_at_once_with_one_line_each(tmp_path):
+    with job(words(tmp_path, 100_000, "rnd"), 2) as members:
+        wait_for_rows(tmp_path, 2, members, PATIENCE)
+        for member in members:  # stopped first, so that both signals are there before anything is saved
+            member.process.send_signal(signal.SIGSTOP)
+            member.process.send_signal(signal.SIGTERM)
+            member.process.send_signal(signal.SIGINT)
+            member.process.send_signal(signal.SIGCONT)
+        codes = [member.wait(PATIENCE) for member in members]
+        errors = [[line.text for line in member.err if "curiax" in line.text] for member in members]
+    assert set(codes) <= {130, 143, 2} and codes != [2, 2]  # 2: the other process was first
+    assert all(len(lines) == 1 and "interrupted" in lines[0] for lines in errors)
 
 
 def test_the_soak_hits_both_processes_with_both_signals_in_both_phases():

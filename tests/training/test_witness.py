@@ -36,6 +36,10 @@ def heard(text):
     return "".join(account(text.splitlines(keepends=True), "process 1"))
 
 
+def test_a_process_that_was_interrupted_needs_no_more_either():
+    assert heard("curiax: interrupted\n") == "curiax: interrupted\n"
+
+
 def test_lines_pass_and_a_process_that_says_farewell_needs_no_more():
     assert heard(f"a warning\ncuriax: one line\n{FAREWELL}") == "a warning\ncuriax: one line\n"
     assert heard(f"no newline{FAREWELL}") == "no newline"
