@@ -25,7 +25,7 @@ from curiax.config import Config, from_dict, to_dict, validate
 from curiax.config.dotted import override, read_options
 from curiax.config.presets import read_preset
 from curiax.curiosity.experience import from_pairs
-from curiax.curiosity.reward import Moments, mean_and_scale, moments_init, moments_update
+from curiax.curiosity.reward import Moments, moments_init, moments_update, pay
 from curiax.curiosity.world_model import WorldModel, WorldState, make_optimizer, make_world_model
 from curiax.envs.spaces import (
     Actions,
@@ -45,7 +45,8 @@ from curiax.training.run.outputs import writing_file
 from curiax.types import Agent, EnvSpec, Experience
 
 FORMAT = 3  # of saved files
-READ = ("learning_rate", "network.*", "world.*", "bonus.decay", "bonus.prioritise")  # what `options` may set
+# What `options` may set.
+READ = ("learning_rate", "network.*", "world.*", "bonus.decay", "bonus.normalise", "bonus.prioritise")
 
 
 class Setup(NamedTuple):
@@ -54,7 +55,6 @@ class Setup(NamedTuple):
     config: Config
     observations: Observations
     actions: Actions
-    normalise: bool
 
     @property
     def spec(self) -> EnvSpec:
@@ -109,7 +109,7 @@ class Curiosity:
         preset: default sizes and weights. options: overrides, named as on the command line: {"world.latent": 64}.
         """
         config = read_preset(preset, "dropin")
-        top = {"curiosity": name, "seed": seed, "bonus.prioritise": prioritise}
+        top = {"curiosity": name, "seed": seed, "bonus.normalise": normalise, "bonus.prioritise": prioritise}
         top |= {} if learning_rate is None else {"learning_rate": learning_rate}
         for field, value in (top | read_options(options, config, READ)).items():
             config = override(config, field, value)
@@ -117,7 +117,6 @@ class Curiosity:
             config=check_config(config),
             observations=read_observation_space(observation_space, observation_scale),
             actions=read_action_space(action_space),
-            normalise=bool(normalise),
         )
         self._state = begin(self._setup)
         self._memory: Memory | None = None
@@ -164,7 +163,7 @@ class Curiosity:
 
     def __getstate__(self) -> bytes:
         """The content of the file that `save` writes; it also makes the object picklable."""
-        header = {"format": FORMAT, "config": to_dict(self._setup.config), "normalise": self._setup.normalise}
+        header = {"format": FORMAT, "config": to_dict(self._setup.config)}
         header |= {"observations": self._setup.observations, "actions": self._setup.actions}
         arrays: dict[str, Any] = {"header": np.frombuffer(json.dumps(header).encode(), np.uint8)}
         arrays |= to_arrays(self._state, "state")
@@ -196,8 +195,10 @@ class Curiosity:
             raise ValueError(f"format {header['format']}")
         new = object.__new__(cls)
         observations, actions = tuples(header["observations"]), tuples(header["actions"])
+        if "normalise" in header:  # older files have it here
+            header["config"]["bonus"]["normalise"] = header["normalise"]
         config = check_config(from_dict(header["config"]))
-        new._setup = Setup(config, Observations(*observations), Actions(*actions), header["normalise"])
+        new._setup = Setup(config, Observations(*observations), Actions(*actions))
         new._state = from_arrays(arrays, begin(new._setup), "state")
         batch_size = len(arrays.get("memory.first", ()))
         new._memory = from_arrays(arrays, fresh_memory(new._setup, batch_size), "memory") if batch_size else None
@@ -256,9 +257,7 @@ def reward(setup: Setup, state: DropInState, memory: Memory, segment: Segment) -
     """Intrinsic rewards of a segment. Statistics include the segment, and the key is the next update's."""
     key_learn = jax.random.split(state.key)[1]
     output = model_of(setup).score(state.world, lambda agent: experience_of(agent, memory, segment), key_learn)
-    mean, scale = mean_and_scale(moments_after(setup, state.moments, output.error), setup.config.bonus.decay)
-    paid = jnp.maximum(output.error - mean, 0.0) if setup.config.bonus.prioritise else output.error
-    return paid / scale if setup.normalise else paid
+    return pay(setup.config.bonus, moments_after(setup, state.moments, output.error), output.error)
 
 
 @functools.partial(jax.jit, static_argnums=0)

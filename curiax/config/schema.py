@@ -73,6 +73,8 @@ class BonusConfig:
 
     decay: Annotated[float, Above(0, below=1)] = 0.99
     """memory of the reward statistics per update"""
+    normalise: bool = True
+    """divide errors by their running standard deviation"""
     prioritise: bool = True
     """pay only what exceeds the mean error"""
     intrinsic_weight: NotNegative = 0.2

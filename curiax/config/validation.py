@@ -22,8 +22,6 @@ def validate(config: Config) -> Config:
         raise UserError(f"--world.horizon {config.world.horizon}: must be from 1 to the unroll, {config.unroll}")
     refuse_options_of_others(config, "atari", AtariOptions())
     refuse_options_of_others(config, "gym", GymOptions())
-    if "hindsight" in config.curiosity and config.batch_size < 2:
-        raise UserError("--batch-size 1: hindsight contrasts trajectories with each other and needs at least 2")
     return config
 
 

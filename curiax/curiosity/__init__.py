@@ -73,6 +73,8 @@ def make(config: Config, spec: "EnvSpec") -> "Curiosity":
     """The method that the config names."""
     from curiax.curiosity.base import combine
 
+    if uses_hindsight(config.curiosity) and config.batch_size < 2:
+        raise UserError("--batch-size 1: hindsight contrasts trajectories with each other and needs at least 2")
     composition = resolve(config.curiosity)
     if composition in OTHERS:
         return OTHERS[composition](config, spec)

@@ -49,7 +49,10 @@ def mean_and_scale(state: Moments, decay: float) -> tuple[Float[Array, ""], Floa
 def intrinsic_reward(
     config: BonusConfig, state: Moments, error: Float[Array, "T B"], valid: Bool[Array, "T B"]
 ) -> tuple[Moments, Float[Array, "T B"]]:
-    """New statistics, which include this batch, and r_int = max((r_raw − μ)/σ, 0), or r_raw/σ if not prioritised."""
+    """New statistics, which include this batch, and r_int = max((r_raw − μ)/σ, 0).
+
+    If not prioritised, r_raw/σ. If not normalised, σ = 1.
+    """
     state = moments_update(state, error, valid, config.decay)
     return state, jnp.where(valid, pay(config, state, error), 0.0)
 
@@ -57,7 +60,8 @@ def intrinsic_reward(
 def pay(config: BonusConfig, state: Moments, error: Float[Array, "T B"]) -> Float[Array, "T B"]:
     """r_int without updating the statistics."""
     mean, scale = mean_and_scale(state, config.decay)
-    return jnp.maximum((error - mean) / scale, 0.0) if config.prioritise else error / scale
+    paid = jnp.maximum(error - mean, 0.0) if config.prioritise else error
+    return paid / scale if config.normalise else paid
 
 
 def mix(

@@ -35,14 +35,21 @@ OUTCOMES = analysis(
 TEMPERATURES = {f"tau-{tau:g}": hindsight(world__temperature=tau) for tau in (0.1, 0.25, 0.5, 1.0, 2.0)}
 TEMPERATURE = analysis("the temperature τ of the contrastive loss", NOISY_AND_NOT, TEMPERATURES)
 
+LARGE_Z = {"world.latent": 128}  # more than the outcome has
+RAW = {"bonus.normalise": False, "bonus.prioritise": False}  # the reward is the error itself
+NO_CONTRAST = {"curiosity": "byol+hindsight-no-contrast"}
 LOSSES = analysis(
-    "the two losses: each left out of the model, the contrastive one added to the reward",
+    "the two losses: each left out of the model, the contrastive one added to the reward; rewards as they are",
     NOISY_AND_NOT,
     {
         "both": hindsight(),
-        "no-contrastive": {"curiosity": "byol+hindsight-no-contrast"},
+        "no-contrastive": NO_CONTRAST,
         "no-reconstruction": hindsight(world__reconstruction_weight=0.0),
         "contrastive-paid": {"curiosity": "byol+hindsight-contrast-paid"},
+        "no-contrastive-z128": NO_CONTRAST | LARGE_Z,
+        "both-raw": hindsight() | RAW,
+        "no-contrastive-raw": NO_CONTRAST | RAW,
+        "no-contrastive-z128-raw": NO_CONTRAST | LARGE_Z | RAW,
     },
 )
 

@@ -70,6 +70,14 @@ def test_without_prioritisation_the_reward_is_the_error_over_its_scale():
     np.testing.assert_allclose(reward, [[1, 3]], rtol=1e-4)  # σ = 1; the mean is not taken off
 
 
+def test_without_normalisation_the_reward_keeps_the_units_of_the_error():
+    error = row(1, 5)  # mean 3, σ = 2
+    _, reward = pay(BonusConfig(normalise=False), moments_init(), error, everywhere(error))
+    np.testing.assert_allclose(reward, [[0, 2]], rtol=1e-4)
+    _, reward = pay(BonusConfig(normalise=False, prioritise=False), moments_init(), error, everywhere(error))
+    np.testing.assert_allclose(reward, error, rtol=1e-6)
+
+
 @pytest.mark.parametrize("prioritise", [True, False])
 def test_resets_get_nothing_and_do_not_enter_the_statistics(prioritise):
     config = BonusConfig(prioritise=prioritise)

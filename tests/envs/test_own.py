@@ -1,5 +1,6 @@
 """Environments and methods of the user's: registered in a module, which `--import` imports."""
 
+import dataclasses
 import os
 import re
 import subprocess
@@ -11,6 +12,7 @@ import pytest
 
 from curiax import curiosity, envs
 from curiax.commands.cli import main
+from curiax.config import LAPTOP
 from curiax.envs import modules, own
 from curiax.envs.table import ENVS
 from curiax.errors import UserError
@@ -155,6 +157,16 @@ def test_a_name_of_curiax_cannot_be_registered_again(tables):
             curiosity.register(name, "byol+predict")
     with pytest.raises(UserError, match=r"measure predikt: unknown. Did you mean predict\?"):
         curiosity.register("mine", "byol+predikt")
+
+
+@pytest.mark.parametrize("name", ["byol-hindsight", "icm+hindsight", "mine"])
+def test_hindsight_by_any_name_needs_two_trajectories(name, tables):
+    curiosity.register("mine", "byol+hindsight")
+    config, spec = dataclasses.replace(LAPTOP, curiosity=name, batch_size=1), envs.spec_of(LAPTOP)
+    with pytest.raises(UserError, match=r"--batch-size 1: .* at least 2"):
+        curiosity.make(config, spec)
+    curiosity.make(dataclasses.replace(config, batch_size=2), spec)
+    curiosity.make(dataclasses.replace(config, curiosity="rnd"), spec)
 
 
 def test_a_method_of_one_s_own_may_be_a_function(tables):

@@ -55,7 +55,9 @@ def test_the_variants_of_an_analysis_differ_from_each_other_in_what_it_varies_al
     allowed = {
         "outcomes": {"curiosity"},
         "temperature": {"world.temperature"},
-        "losses": {"curiosity", "world.reconstruction_weight"},
+        "losses": {
+            *("curiosity", "world.reconstruction_weight", "world.latent", "bonus.normalise", "bonus.prioritise"),
+        },
         "dimensions": {"world.latent", "world.noise"},
         "critic": {"curiosity", "world.contrast_share"},
     }
