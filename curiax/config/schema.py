@@ -65,6 +65,10 @@ class WorldConfig:
     """τ: divides the critic's energies"""
     contrast_share: Share = 0.5
     """share of the time steps, drawn anew in each update, on which z is contrasted"""
+    critic_steps: Annotated[int, Range(1, 1000)] = 1
+    """steps of the critic in each update"""
+    generator_speed: Positive = 1.0
+    """learning rate of the generator, relative to the others"""
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,19 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Bool, Float, PRNGKeyArray, Shaped
 
-from curiax.agent.networks import normalise
+from curiax.agent.networks import MLP, normalise
 from curiax.agent.policy import ACTION_EMBEDDING
 from curiax.config import NetworkConfig, WorldConfig
 from curiax.types import CuriosityOutput, Experience, Loss, Params, State
 
 SLOWEST = 0.0025  # of the first learning rate: the world model never stops learning
+
+
+class Generator(MLP):
+    """The network that makes hindsight vectors. By its type the optimiser knows it."""
+
+    def __init__(self, num_in: int, hidden: tuple[int, ...], num_out: int, key: PRNGKeyArray, layer_norm: bool):
+        super().__init__(num_in, hidden, num_out, key, layer_norm)
 
 
 class Distance(NamedTuple):
@@ -113,9 +120,12 @@ def belief_sizes(network: NetworkConfig, target: int) -> Sizes:
     return Sizes(state=network.belief, action=ACTION_EMBEDDING, target=target)
 
 
-def decay_of(world: WorldConfig) -> optax.Schedule:
-    """Factor of the world model's learning rate after n optimiser steps: 2^(−n / half-life), at least 1/400."""
-    return optax.exponential_decay(1.0, world.half_life, 0.5, end_value=SLOWEST)
+def decay_of(world: WorldConfig, steps_per_update: int = 1) -> optax.Schedule:
+    """Factor of the world model's learning rate after n updates: 2^(−n / half-life), at least 1/400.
+
+    The schedule counts optimiser steps, of which an update has `steps_per_update`.
+    """
+    return optax.exponential_decay(1.0, world.half_life * steps_per_update, 0.5, end_value=SLOWEST)
 
 
 def stay(targets: State, encoder: Params, next_obs: Array) -> State:

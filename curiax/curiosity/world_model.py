@@ -13,7 +13,7 @@ import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from curiax.config import Config
-from curiax.curiosity.base import Curiosity, decay_of
+from curiax.curiosity.base import Curiosity, Generator, decay_of
 from curiax.curiosity.experience import following
 from curiax.types import Agent, CuriosityOutput, Experience, LearnerParams, Loss, Params, State
 
@@ -160,15 +160,28 @@ def masked_sums(values: list[Loss]) -> list[tuple[Float[Array, ""], Float[Array,
 
 
 def make_optimizer(config: Config, trains_beliefs: bool = True) -> optax.GradientTransformation:
-    """Adam with clipping of the global gradient norm. The encoder ω has a learning rate of its own.
+    """Adam with clipping of the global gradient norm. The encoder ω has a learning rate of its own, and so has the
+    generator of hindsight vectors.
 
     The world model's learning rate decays: that of the curiosity's parameters, and of the agent's beliefs if it trains
     them.
     """
+    world = config.world
     clip = optax.clip_by_global_norm(MAX_GRADIENT_NORM)
     adam = optax.flatten(optax.chain(clip, optax.adam(config.learning_rate)))  # one long vector is faster
     steps = [adam, optax.masked(optax.scale(config.network.encoder_speed), ENCODER)]
-    if config.world.half_life:
-        world = BELIEFS if trains_beliefs else CURIOSITY
-        steps.append(optax.masked(optax.scale_by_schedule(decay_of(config.world)), world))
+    if world.generator_speed != 1:
+        steps.append(optax.masked(optax.scale(world.generator_speed), generators))
+    if world.half_life:
+        parts = BELIEFS if trains_beliefs else CURIOSITY
+        steps.append(optax.masked(optax.scale_by_schedule(decay_of(world)), parts))
     return optax.chain(*steps)
+
+
+def generators(params: Params) -> Params:
+    """A mask that is true for the generators of hindsight vectors."""
+
+    def is_generator(part: Any) -> bool:
+        return isinstance(part, Generator)
+
+    return jax.tree.map(is_generator, params, is_leaf=is_generator)

@@ -1,5 +1,7 @@
 """The critic: energies of all pairs, and the contrastive value worked by hand."""
 
+from dataclasses import replace
+
 import equinox as eqx
 import hypothesis.strategies as st
 import jax
@@ -18,6 +20,7 @@ from curiax.curiosity.measures.critic import (
     critic_init,
     energies,
     make_critic,
+    regroup,
 )
 
 K, CONTEXT, LATENT, HIDDEN = 3, 2, 4, (5, 6)
@@ -138,5 +141,29 @@ def test_energies_are_unbounded(form):
 def test_a_batch_without_a_valid_step_leaves_the_critic_as_it_is():
     config = Config(world=WorldConfig(hidden=HIDDEN, latent=LATENT))
     critic, (_, context, z) = critic_init(config, "concat", CONTEXT, jax.random.key(0)), make("concat")
-    after, _ = contrast(config, critic, context, z, jnp.zeros((2, K), bool))
+    after, _ = contrast(config, critic, context, z, jnp.zeros((2, K), bool), jax.random.key(0))
     jax.tree.map(np.testing.assert_array_equal, after.params, critic.params)
+
+
+def test_more_steps_of_the_critic_find_more():
+    world = WorldConfig(hidden=HIDDEN, critic_hidden=HIDDEN, latent=CONTEXT, half_life=0)
+    key, context = jax.random.key(0), jax.random.normal(jax.random.key(1), (1, 6, K, CONTEXT))
+    valid, found = jnp.ones((1, 6, K), bool), {}
+    for steps in (1, 2, 30):
+        config = Config(learning_rate=1e-2, world=replace(world, critic_steps=steps))
+        critic = critic_init(config, "concat", CONTEXT, key)
+        _, values = jax.jit(lambda critic, config=config: contrast(config, critic, context, context, valid, key))(
+            critic
+        )
+        found[steps] = values.mean()
+    assert found[1] < found[2] < found[30]  # z is the context itself
+
+
+def test_new_groups_keep_each_pair_together():
+    pairs = jnp.arange(2 * 3 * 4).reshape(2, 3, 4)
+    context, z, valid = regroup(jax.random.key(0), jnp.stack([pairs, pairs + 100], axis=-1), pairs[..., None], pairs)
+    np.testing.assert_array_equal(context[..., 0], valid)
+    np.testing.assert_array_equal(context[..., 1], valid + 100)
+    np.testing.assert_array_equal(z[..., 0], valid)
+    for before, after in zip(pairs, valid, strict=True):
+        assert sorted(after.ravel().tolist()) == before.ravel().tolist() and not np.array_equal(before, after)

@@ -52,3 +52,17 @@ def test_the_world_model_slows_down_and_the_policy_does_not():
     assert close(halved.agent.core, scaled(constant.agent.core, 0.25)) and close(own.agent.core, constant.agent.core)
     assert close(halved.agent.policy, constant.agent.policy) and close(halved.duals, constant.duals)
     assert decay_of(replace(CONFIG.world, half_life=1))(1000) == pytest.approx(SLOWEST)
+
+
+def test_only_the_generator_takes_its_own_strides():
+    grads = jax.tree.map(jnp.ones_like, START.params)
+
+    def stride(speed):
+        optimizer = make_optimizer(replace(CONFIG, world=replace(CONFIG.world, generator_speed=speed)))
+        new, _ = descend(optimizer, grads, START.params, optimizer.init(START.params))
+        return jax.tree.map(lambda new, old: new - old, new, START.params)
+
+    full, short = stride(1.0), stride(0.25)
+    (_, whole), (_, part) = full.curiosity, short.curiosity
+    assert close(part["generator"], jax.tree.map(lambda x: 0.25 * x, whole["generator"]))
+    assert close(part["reconstructor"], whole["reconstructor"]) and close(short.agent, full.agent)

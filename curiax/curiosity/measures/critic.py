@@ -5,7 +5,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Bool, Float, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, PRNGKeyArray, Shaped
 
 from curiax.agent.networks import MLP, add_bias
 from curiax.config import Config
@@ -86,7 +86,8 @@ def critic_init(config: Config, form: str, context: int, key: PRNGKeyArray) -> C
 
 def critic_optimizer(config: Config) -> optax.GradientTransformation:
     adam = optax.flatten(optax.adam(config.learning_rate))  # one long vector is faster
-    return optax.chain(adam, optax.scale_by_schedule(decay_of(config.world))) if config.world.half_life else adam
+    decay = decay_of(config.world, config.world.critic_steps)
+    return optax.chain(adam, optax.scale_by_schedule(decay)) if config.world.half_life else adam
 
 
 def contrast(
@@ -95,21 +96,49 @@ def contrast(
     context: Float[Array, "*batch K c"],
     z: Float[Array, "*batch K l"],
     valid: Bool[Array, "*batch K"],
+    key: PRNGKeyArray,
 ) -> tuple[CriticState, Float[Array, "*batch K"]]:
-    """The critic after one ascent step on the mean of L_con, and L_con under the new critic.
+    """The critic after its ascent steps on the mean of L_con, and L_con under the new critic.
 
-    z is constant in the critic's step, and the new critic is constant in the returned L_con, which so trains only z.
+    z is constant in the critic's steps, and the new critic is constant in the returned L_con, which so trains only z.
+    Steps beyond the first contrast the pairs of the batch in random groups, so with candidates from other time steps.
     """
+    pairs = (context, jax.lax.stop_gradient(z), valid)
+    critic = ascend(config, critic, *pairs)
 
-    def value(params: Params, z: Array) -> Float[Array, "*batch K"]:
-        return contrastive_value(energies(params, context, z), valid, config.world.temperature)
+    def again(critic: CriticState, key: PRNGKeyArray) -> tuple[CriticState, None]:
+        return ascend(config, critic, *regroup(key, *pairs)), None
+
+    if config.world.critic_steps > 1:
+        critic, _ = jax.lax.scan(again, critic, jax.random.split(key, config.world.critic_steps - 1))
+    critic = critic._replace(params=jax.lax.stop_gradient(critic.params))
+    return critic, contrastive_value(energies(critic.params, context, z), valid, config.world.temperature)
+
+
+def ascend(
+    config: Config,
+    critic: CriticState,
+    context: Float[Array, "*batch K c"],
+    z: Float[Array, "*batch K l"],
+    valid: Bool[Array, "*batch K"],
+) -> CriticState:
+    """The critic after one ascent step on the mean of L_con."""
 
     def loss(params: Params) -> Float[Array, ""]:
-        values = value(params, jax.lax.stop_gradient(z))
+        values = contrastive_value(energies(params, context, z), valid, config.world.temperature)
         count = jnp.maximum(jnp.sum(valid.astype(values.dtype)), 1.0)  # no valid step gives no gradient, and no NaN
         return -jnp.sum(jnp.where(valid, values, 0.0)) / count
 
     grads = jax.grad(loss)(critic.params)
-    params, optimizer = descend(critic_optimizer(config), grads, critic.params, critic.optimizer)
-    params = jax.lax.stop_gradient(params)
-    return CriticState(params, optimizer), value(params, z)
+    return CriticState(*descend(critic_optimizer(config), grads, critic.params, critic.optimizer))
+
+
+def regroup(key: PRNGKeyArray, *arrays: Shaped[Array, "..."]) -> list[Shaped[Array, "..."]]:
+    """The arrays [..., T, K, *any], in which the pairs of all time steps are put into new groups of K."""
+    *_, num_steps, size = arrays[-1].shape
+    order = jax.random.permutation(key, num_steps * size)
+    before = arrays[-1].ndim - 2
+    return [
+        jnp.take(x.reshape(*x.shape[:before], -1, *x.shape[before + 2 :]), order, axis=before).reshape(x.shape)
+        for x in arrays
+    ]

@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 from curiax.agent.gru import GRU
 from curiax.agent.networks import MLP, concatenate
 from curiax.config import Config, WorldConfig
-from curiax.curiosity.base import Distance, Measure, Represented, Sizes, credit
+from curiax.curiosity.base import Distance, Generator, Measure, Represented, Sizes, credit
 from curiax.curiosity.measures.critic import CriticState, contrast, critic_init
 from curiax.curiosity.measures.predict import OpenLoop, open_loop
 from curiax.types import CuriosityOutput, Loss, Params
@@ -40,7 +40,7 @@ def hindsight(config: Config, critic_form: str = "concat") -> Measure:
         num_generator, num_reconstructor = context + sizes.target + world.noise, sizes.state + world.latent
         return {
             "core": GRU(sizes.action, sizes.state, key_core),
-            "generator": MLP(num_generator, world.hidden, world.latent, key_generator, world.layer_norm),
+            "generator": Generator(num_generator, world.hidden, world.latent, key_generator, world.layer_norm),
             "reconstructor": MLP(num_reconstructor, world.hidden, sizes.target, key_reconstructor, world.layer_norm),
         }, critic_init(config, critic_form, context, key_critic)
 
@@ -58,7 +58,8 @@ def hindsight(config: Config, critic_form: str = "concat") -> Measure:
 
         steps = sample_steps(key_contrast, valid.shape[0], world.contrast_share)
         contrasted = loop.valid[:, steps]
-        critic, invariance = contrast(config, critic, context_of(loop)[:, steps], z[:, steps], contrasted)
+        contexts, key_critic = context_of(loop)[:, steps], jax.random.fold_in(key_contrast, 1)
+        critic, invariance = contrast(config, critic, contexts, z[:, steps], contrasted, key_critic)
         return CuriosityOutput(
             losses={
                 "reconstruction": Loss(reconstruction, loop.valid, world.reconstruction_weight),
