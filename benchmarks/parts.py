@@ -218,7 +218,7 @@ def main() -> None:
         if arguments.only in part.name:
             rows.append(row(part, measure(part), core))
             print(*rows[-1].values(), sep="  ", flush=True)
-    separable = dataclasses.replace(ATARI_PAPER, curiosity="byol+hindsight-separable")
+    separable = dataclasses.replace(ATARI_PAPER, world=dataclasses.replace(ATARI_PAPER.world, critic="separable"))
     double = dataclasses.replace(ATARI_PAPER, batch_size=2 * B)
     updates = {
         "atari_paper": whole_update(ATARI_PAPER, ATARI),

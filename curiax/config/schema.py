@@ -51,6 +51,8 @@ class WorldConfig:
     """hidden layers of predictor, reconstructor and generator"""
     half_life: Annotated[int, Range(0, 2**31 - 1)] = 500
     """updates in which the world model's learning rate halves, down to 1/400; 0 keeps it constant"""
+    critic: Literal["concat", "separable"] = "concat"
+    """the paper's MLP of context and z, or an inner product of an MLP of each, which is cheaper"""
     critic_hidden: Annotated[Layers, "not empty"] = (128, 128)
     """hidden layers of the critic, which sees every pair of a context and a hindsight vector"""
     layer_norm: bool = True
@@ -237,7 +239,7 @@ RETIRED = frozenset(
     """
     coin_reward max_gradient_norm keep_checkpoints method
     network.image_hidden network.action_embedding network.head_hidden
-    world.target_decay world.invariance_weight world.critic world.measure_outcomes world.updates world.shortcut
+    world.target_decay world.invariance_weight world.measure_outcomes world.updates world.shortcut
     world.speed world.hindsight_speed world.critic_speed world.warm_up_weight world.warm_up_speed world.side_share
     world.blur world.relative world.open_routes world.form world.hindsight world.warm_up
     bonus.rescale_horizon bonus.include_invariance

@@ -22,7 +22,6 @@ MEASURES |= {  # for the studies of appendix B
     "hindsight-outcomes": deferred("measures.variants.with_outcomes"),
     "hindsight-no-contrast": deferred("measures.variants.without_contrast"),
     "hindsight-contrast-paid": deferred("measures.variants.contrast_paid"),
-    "hindsight-separable": deferred("measures.variants.separable_critic"),
 }
 
 # Methods that are not a representation and a measure.

@@ -74,7 +74,7 @@ CRITIC = analysis(
         "concat-half": hindsight(),
         "concat-all": hindsight(world__contrast_share=1.0),
         "concat-quarter": hindsight(world__contrast_share=0.25),
-        "separable-all": {"curiosity": "byol+hindsight-separable", "world.contrast_share": 1.0},
+        "separable-all": hindsight(world__critic="separable", world__contrast_share=1.0),
     },
 )
 
@@ -104,7 +104,7 @@ PRESET = analysis(
         "encoder-bias-0": hindsight(network__encoder_bias=0.0),
         "hidden-128": hindsight(world__hidden=(128, 128)),
         "no-layer-norm": hindsight(world__layer_norm=False),
-        "separable-critic": {"curiosity": "byol+hindsight-separable"},
+        "separable-critic": hindsight(world__critic="separable"),
         "contrast-all-steps": hindsight(world__contrast_share=1.0),
         "entropy-weight-0.01": hindsight(vmpo__entropy_weight=0.01),
     },

@@ -79,7 +79,7 @@ def check_memory(config: Config) -> None:
     num_steps = config.unroll * local_batch_size(config.batch_size)
     floats = network.embedding + network.belief
     if curiosity.uses_hindsight(config.curiosity):
-        units = 1 if "separable" in config.curiosity else world.critic_hidden[0]
+        units = 1 if world.critic == "separable" else world.critic_hidden[0]
         floats += world.contrast_share * config.batch_size * units
     batch = num_steps * (math.prod(envs.spec_of(config).observation_shape) + 4 * floats)
     what = f"--batch-size {config.batch_size} --unroll {config.unroll}, with these layers"

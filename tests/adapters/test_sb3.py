@@ -264,7 +264,7 @@ def test_a_model_that_does_not_fit_is_refused_in_one_line():
         words.learn(1, callback=curious())
 
 
-@pytest.mark.parametrize("method", ["byol-hindsight", "byol+hindsight-separable"])
+@pytest.mark.parametrize("method", ["byol-hindsight", "byol+hindsight-outcomes"])
 def test_hindsight_on_one_environment_is_refused_in_one_line(method):
     model = PPO("MlpPolicy", Corridor(), n_steps=T, batch_size=T, device="cpu")
     with pytest.raises(UserError, match=re.escape(f"{method}: got 1 environment, expected at least 2")):

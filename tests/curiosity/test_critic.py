@@ -140,7 +140,7 @@ def test_energies_are_unbounded(form):
 @pytest.mark.slow
 def test_a_batch_without_a_valid_step_leaves_the_critic_as_it_is():
     config = Config(world=WorldConfig(hidden=HIDDEN, latent=LATENT))
-    critic, (_, context, z) = critic_init(config, "concat", CONTEXT, jax.random.key(0)), make("concat")
+    critic, (_, context, z) = critic_init(config, CONTEXT, jax.random.key(0)), make("concat")
     after, _ = contrast(config, critic, context, z, jnp.zeros((2, K), bool), jax.random.key(0))
     jax.tree.map(np.testing.assert_array_equal, after.params, critic.params)
 
@@ -151,7 +151,7 @@ def test_more_steps_of_the_critic_find_more():
     valid, found = jnp.ones((1, 6, K), bool), {}
     for steps in (1, 2, 30):
         config = Config(learning_rate=1e-2, world=replace(world, critic_steps=steps))
-        critic = critic_init(config, "concat", CONTEXT, key)
+        critic = critic_init(config, CONTEXT, key)
         _, values = jax.jit(lambda critic, config=config: contrast(config, critic, context, context, valid, key))(
             critic
         )

@@ -51,7 +51,7 @@ def variant(name) -> Config:
 
 
 OUTCOMES = variant("outcomes")
-CRITICS = [CONFIG, variant("separable")]
+CRITICS = [CONFIG, change(critic="separable")]
 
 
 def random_like(shapes, seed=0):

@@ -59,12 +59,11 @@ def test_the_variants_of_an_analysis_differ_from_each_other_in_what_it_varies_al
             *("curiosity", "world.reconstruction_weight", "world.latent", "bonus.normalise", "bonus.prioritise"),
         },
         "dimensions": {"world.latent", "world.noise"},
-        "critic": {"curiosity", "world.contrast_share"},
+        "critic": {"world.critic", "world.contrast_share"},
     }
     measures = {
         "outcomes": {"hindsight-outcomes"},
         "losses": {"hindsight", "hindsight-no-contrast", "hindsight-contrast-paid"},
-        "critic": {"hindsight", "hindsight-separable"},
     }
     assert set().union(*(changes(config) for config in configs)) <= allowed[name]
     methods = {curiosity.resolve(config.curiosity) for config in configs}
@@ -104,12 +103,12 @@ def test_a_pattern_that_chooses_nothing_is_a_mistake(pattern):
         dataclasses.replace(
             LAPTOP,
             env="maze/random",
-            curiosity="icm+hindsight-separable",
+            curiosity="icm+hindsight",
             seed=3,
             reward="mixed",
             learning_rate=1.5e-7,
             network=dataclasses.replace(LAPTOP.network, encoder_hidden=(), belief=7),
-            world=dataclasses.replace(LAPTOP.world, layer_norm=False, critic_hidden=(8, 9)),
+            world=dataclasses.replace(LAPTOP.world, layer_norm=False, critic="separable", critic_hidden=(8, 9)),
             vmpo=dataclasses.replace(LAPTOP.vmpo, return_lambda=0.5, form="sparse"),
         ),
     ],

@@ -79,8 +79,9 @@ def contrastive_value(
     return own - jax.nn.logsumexp(columns, axis=-1) + jnp.broadcast_to(jnp.log(count), own.shape)
 
 
-def critic_init(config: Config, form: str, context: int, key: PRNGKeyArray) -> CriticState:
-    critic: Params = make_critic(form, context, config.world.latent, config.world.critic_hidden, key)
+def critic_init(config: Config, context: int, key: PRNGKeyArray) -> CriticState:
+    world = config.world
+    critic: Params = make_critic(world.critic, context, world.latent, world.critic_hidden, key)
     return CriticState(critic, critic_optimizer(config).init(critic))
 
 

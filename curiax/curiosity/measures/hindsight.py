@@ -26,7 +26,7 @@ class Explained(NamedTuple):
     output: Float[Array, "H T B F"]  # ŵ, the reconstruction
 
 
-def hindsight(config: Config, critic_form: str = "concat") -> Measure:
+def hindsight(config: Config) -> Measure:
     """z_{t,i} = G([b_{t,i−1}, a_{t+i−1}, w̄_{t+i}, ε]),  ŵ_{t,i} = ψ([b_{t,i}, z_{t,i}])
 
     L_rec(t, i) = distance(w̄_{t+i}, ŵ_{t,i}) trains generator and reconstructor, and the beliefs through b_{t,i}.
@@ -42,7 +42,7 @@ def hindsight(config: Config, critic_form: str = "concat") -> Measure:
             "core": GRU(sizes.action, sizes.state, key_core),
             "generator": Generator(num_generator, world.hidden, world.latent, key_generator, world.layer_norm),
             "reconstructor": MLP(num_reconstructor, world.hidden, sizes.target, key_reconstructor, world.layer_norm),
-        }, critic_init(config, critic_form, context, key_critic)
+        }, critic_init(config, context, key_critic)
 
     def score(
         params: Params,

@@ -39,11 +39,6 @@ def contrast_paid(config: Config) -> Measure:
     return Measure(measure.init, score)
 
 
-def separable_critic(config: Config) -> Measure:
-    """The critic is an inner product ⟨f(b, a), h(z)⟩."""
-    return hindsight(config, critic_form="separable")
-
-
 def with_outcomes(config: Config) -> Measure:
     """Hindsight with two probes, which predict the outcome from (b, a) alone and from z alone ("Outcome Losses").
 

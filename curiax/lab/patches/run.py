@@ -29,7 +29,10 @@ NUM_DRAWN = 4  # transitions in the figure
 # `world.contrast_share` would change nothing. A preset is not read: CONFIG has its values.
 READ = (
     *("env", "seed", "batch_size", "learning_rate", "network.encoder_hidden", "network.embedding"),
-    *(f"world.{name}" for name in ("hidden", "critic_hidden", "layer_norm", "latent", "noise")),
+    *(
+        f"world.{name}"
+        for name in ("hidden", "critic", "critic_hidden", "critic_steps", "layer_norm", "latent", "noise")
+    ),
     *("world.reconstruction_weight", "world.temperature", "atari.sticky", "atari.full_actions"),
 )
 
