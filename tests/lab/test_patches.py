@@ -200,7 +200,7 @@ def test_the_strip_of_a_recorded_frame_tells_the_action_before_it():
         (["--world.contrast-share", "1"], "--world.contrast-share: the study patches does not read it"),
         (["--world.horizon", "2"], "--world.horizon: the study patches does not read it"),
         (["--bonus.no-prioritise"], "--bonus.prioritise: the study patches does not read it"),
-        (["--vmpo.discount", "0.9"], "--world.hidden, --world.critic-hidden, --world.layer-norm, "),
+        (["--vmpo.discount", "0.9"], "--world.hidden, --world.critic, --world.critic-hidden, "),
         (["--batch-size", "9000"], "--batch-size 9000: only 7,968 transitions are held out"),
     ],
 )
