@@ -10,7 +10,7 @@ from curiax.errors import UserError
 from curiax.report.read import Pair, RunData, Study
 from curiax.report.scores import divide
 from curiax.report.words import notes_on_missing
-from curiax.training.run.directory import read_maps
+from curiax.training.run.directory import MAPS, read_maps
 
 NUM_SLICES = 40
 MIN_VISITS = 10  # with fewer visits in a slice, the reward of a cell is not known
@@ -49,7 +49,7 @@ def slice_edges(study: Study) -> np.ndarray:
 def sliced(runs: Sequence[RunData], edges: np.ndarray) -> Maps | None:
     """Sums over the log intervals of each slice, and over seeds; None if no run has maps."""
     floor = ~runs[0].profile.map.wall
-    total = np.zeros((len(edges) - 1, 2, floor.sum()))
+    total = np.zeros((len(edges) - 1, len(MAPS), floor.sum()))
     for run in runs:
         for row, slice_index in zip(read_maps(run.directory, floor.shape), slices_of(run, edges), strict=False):
             total[slice_index] += row[:, floor]

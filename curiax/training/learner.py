@@ -83,7 +83,7 @@ def make_batch_learner(config: Config, spec: EnvSpec, begin: Callable[[PRNGKeyAr
         if config.passes > 1:
             keys = jax.random.split(jax.random.fold_in(key, 1), config.passes - 1)
             learned = learn_again(config, curiosity, optimizer, state, learned, trajectory, scored.error, keys)
-        return learned, metrics | cell_maps(spec, trajectory, scored.intrinsic)
+        return learned, metrics | cell_maps(spec, trajectory, scored.intrinsic, scored.error)
 
     return BatchLearner(init, learn)
 
@@ -238,13 +238,19 @@ def step_metrics(trajectory: Trajectory, error: Float[Array, "T B"], intrinsic: 
     return totals | {f"{name}/count": count for name, (_, count) in zip(ratios, sums, strict=True)}
 
 
-def cell_maps(spec: EnvSpec, trajectory: Trajectory, intrinsic: Float[Array, "T B"]) -> Metrics:
-    """Visits and summed intrinsic reward of each cell; {} if the environment has no cells."""
+def cell_maps(
+    spec: EnvSpec, trajectory: Trajectory, intrinsic: Float[Array, "T B"], error: Float[Array, "T B"]
+) -> Metrics:
+    """Visits, summed intrinsic reward and summed error of each cell; {} if the environment has no cells."""
     if "cell" not in trajectory.info:
         return {}
     valid, cell = trajectory.valid, trajectory.info["cell"]
     empty = jnp.zeros(spec.map_shape[0] * spec.map_shape[1])
-    maps = {"visits": valid.astype(jnp.float32), "reward": jnp.where(valid, intrinsic, 0.0)}
+    maps = {
+        "visits": valid.astype(jnp.float32),
+        "reward": jnp.where(valid, intrinsic, 0.0),
+        "error": jnp.where(valid, error, 0.0),
+    }
     return {f"map/{name}": empty.at[cell].add(value).reshape(spec.map_shape) for name, value in maps.items()}
 
 

@@ -33,7 +33,7 @@ class Row(NamedTuple):
 
     num_updates: int
     metrics: dict[str, float]
-    maps: dict[str, np.ndarray]  # sums per cell, "visits" and "reward"; {} if the environment has no cells
+    maps: dict[str, np.ndarray]  # sums per cell: "visits", "reward", "error"; {} if the environment has no cells
     state: LearnerState
 
 

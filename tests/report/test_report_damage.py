@@ -45,7 +45,7 @@ def test_maps_stay_with_their_rows_if_a_line_is_damaged(tmp_path):
 @pytest.mark.parametrize("content", [b"", b"torn", b"\xff" * 40_000, None], ids=["empty", "torn", "NaN", "directory"])
 def test_damaged_maps_do_not_hide_the_run(tmp_path, content):
     run = add_run(tmp_path / "run")
-    (become_directory if content is None else text(content))(run / "maps.f32")
+    (become_directory if content is None else text(content))(run / "cells.f32")
     maps, notes = all_maps(read_study(run))
     assert maps == {} and len(notes) == 1
 

@@ -61,7 +61,7 @@ def write_columns(
         values = {name: column[row] for name, column in columns.items()}
         file.append({"update": update, "env_steps": steps, "seconds": 20 + row * 2.56, **values})
         if len(maps):
-            append_maps(directory / "maps.f32", maps[row], row)
+            append_maps(directory / "cells.f32", maps[row], row)
     file.close()
     if num_rows * config.log_every >= config.num_updates:
         (directory / "DONE").write_text("{}")
@@ -79,7 +79,7 @@ def rooms_of(num_rows: int, cells: Sequence[tuple[int, int]]) -> list[dict[str, 
     visits = np.zeros((4, 9), np.float32)
     for cell in cells:
         visits[cell] = 50.0
-    return [{"visits": visits, "reward": 0.1 * visits}] * num_rows
+    return [{"visits": visits, "reward": 0.1 * visits, "error": 0.2 * visits}] * num_rows
 
 
 def write_study_json(
@@ -113,7 +113,7 @@ def staring(num_rows: int, cell: tuple[int, int], since: int) -> list[dict[str, 
             visits[cell] = 20_000
         reward = 0.2 * visits
         reward[cell] = 2.0 * visits[cell]
-        maps.append({"visits": visits, "reward": reward})
+        maps.append({"visits": visits, "reward": reward, "error": 2 * reward})
     return maps
 
 

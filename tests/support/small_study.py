@@ -22,5 +22,5 @@ def words(directory, *more):
 
 def assert_same_run(run, reference):
     assert metrics_but_seconds(run) == metrics_but_seconds(reference)
-    assert (run / "maps.f32").read_bytes() == (reference / "maps.f32").read_bytes()
+    assert (run / "cells.f32").read_bytes() == (reference / "cells.f32").read_bytes()
     assert (run / "DONE").read_text() == (reference / "DONE").read_text()

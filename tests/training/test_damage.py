@@ -11,7 +11,7 @@ from curiax.commands.cli import main
 from curiax.errors import UserError
 from curiax.studies.runner.progress import finished, glance, progress, speed
 from curiax.training import evaluate
-from curiax.training.run.directory import Run, read_maps
+from curiax.training.run.directory import MAPS, Run, read_maps
 from curiax.training.run.metrics import MetricsFile, read, read_metrics
 from tests.support.damage import CONFIGS, HEADERS, LINES, SIZES, text
 from tests.support.files import contents
@@ -24,7 +24,7 @@ UPDATES = (2, 4, 6, 8)
 
 def log(run, *updates):
     for update in updates:
-        maps = {name: np.full(SHAPE, update, np.float32) for name in ("visits", "reward")}
+        maps = {name: np.full(SHAPE, update, np.float32) for name in MAPS}
         run.log(update, {"trackers": update / 2, "noise_dwell": 0.5}, 0.5 * update, maps)
 
 
@@ -86,12 +86,12 @@ def test_half_a_row_is_cut_off_but_more_than_that_is_kept(directory):
 
 
 def test_maps_are_kept_if_their_rows_are_lost(directory):
-    maps = (directory / "maps.f32").read_bytes()
+    maps = (directory / "cells.f32").read_bytes()
     (directory / "metrics.csv").unlink()
     run = Run(directory, TINY)
     log(run, 10)
     run.close()
-    assert (directory / "maps.lost.1.f32").read_bytes() == maps
+    assert (directory / "cells.lost.1.f32").read_bytes() == maps
     assert read_maps(directory, SHAPE)[:, 0, 0, 0].tolist() == [10]
 
 
@@ -171,12 +171,12 @@ def test_what_is_no_checkpoint_is_passed_over(directory, name):
 
 @pytest.mark.parametrize("damage", [text(""), text("\0" * 100), Path.unlink], ids=["empty", "torn", "lost"])
 def test_maps_that_are_not_there_are_not_read(directory, damage):
-    damage(directory / "maps.f32")
-    assert read_maps(directory, SHAPE).shape == (0, 2, *SHAPE)
+    damage(directory / "cells.f32")
+    assert read_maps(directory, SHAPE).shape == (0, 3, *SHAPE)
 
 
 def test_a_map_that_cannot_be_is_zero(directory):
-    maps = np.fromfile(directory / "maps.f32", np.float32).reshape(len(UPDATES), 2, *SHAPE)
+    maps = np.fromfile(directory / "cells.f32", np.float32).reshape(len(UPDATES), 3, *SHAPE)
     maps[1, 0, 0, 0], maps[2, 1, 0, 0] = -1, np.nan
-    maps.tofile(directory / "maps.f32")
+    maps.tofile(directory / "cells.f32")
     assert read_maps(directory, SHAPE).max(axis=(1, 2, 3)).tolist() == [2, 0, 0, 8]

@@ -11,7 +11,7 @@ import pytest
 from curiax import envs
 from curiax.config import to_dict
 from curiax.errors import UserError
-from curiax.training.run.directory import Run, read_config, read_maps
+from curiax.training.run.directory import MAPS, Run, read_config, read_maps
 from curiax.training.run.metrics import MetricsFile, read_metrics
 from curiax.training.run.outputs import MARK, claim
 from tests.support.files import contents
@@ -84,7 +84,8 @@ def test_rows_come_back_bit_for_bit(tmp_path):
 
 
 def map_of(update: int) -> dict[str, np.ndarray]:
-    return {"visits": np.full(SHAPE, update, np.float32), "reward": np.full(SHAPE, -update, np.float32)}
+    values = {"visits": update, "reward": -update, "error": 2 * update}
+    return {name: np.full(SHAPE, value, np.float32) for name, value in values.items()}
 
 
 def log_maps(directory: Path, *updates: int) -> None:
@@ -94,19 +95,19 @@ def log_maps(directory: Path, *updates: int) -> None:
     run.close()
 
 
-def test_maps_come_back_one_pair_a_row(tmp_path):
+def test_maps_come_back_with_their_row(tmp_path):
     log_maps(tmp_path, 2, 4)
     log_maps(tmp_path, 4, 6)  # update 4 is there already
     maps = read_maps(tmp_path, SHAPE)
-    assert maps.shape == (3, 2, *SHAPE)
-    assert maps[:, :, 3, 5].tolist() == [[2, -2], [4, -4], [6, -6]]
+    assert maps.shape == (3, 3, *SHAPE)
+    assert maps[:, :, 3, 5].tolist() == [[2, -2, 4], [4, -4, 8], [6, -6, 12]]
 
 
 def test_maps_without_a_row_are_not_read_and_are_written_over(tmp_path):
     log_maps(tmp_path, 2)
-    whole = (tmp_path / "maps.f32").read_bytes()
+    whole = (tmp_path / "cells.f32").read_bytes()
     for torn in (whole + b"torn", whole + whole):  # a kill while the maps are written, or before their row is
-        (tmp_path / "maps.f32").write_bytes(torn)
+        (tmp_path / "cells.f32").write_bytes(torn)
         assert len(read_maps(tmp_path, SHAPE)) == 1
     log_maps(tmp_path, 4)
     assert read_maps(tmp_path, SHAPE)[:, 0, 0, 0].tolist() == [2, 4]
@@ -214,7 +215,7 @@ def test_a_place_that_cannot_be_written_is_one_clear_line(tmp_path):
 
 
 def test_going_back_sets_rows_aside_and_later_ones_take_their_place(tmp_path):
-    maps = {name: np.ones(envs.make("maze/baseline").spec.map_shape, np.float32) for name in ("visits", "reward")}
+    maps = {name: np.ones(envs.make("maze/baseline").spec.map_shape, np.float32) for name in MAPS}
 
     def log(run, updates, value):
         for update in updates:

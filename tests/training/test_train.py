@@ -73,13 +73,16 @@ def test_going_on_from_a_yielded_state_is_bit_identical_to_not_stopping(rows):
     assert leaves(resumed[-1].state) == leaves(rows[-1].state)
 
 
-def test_maps_count_every_transition_and_hold_all_the_reward(rows):
+def test_maps_count_every_transition_and_hold_all_reward_and_error(rows):
     steps = TINY.log_every * TINY.steps_per_update
     for row in rows:
         visits, reward = row.maps["visits"], row.maps["reward"]
         assert steps - TINY.log_every * TINY.batch_size <= visits.sum() <= steps  # resets are not transitions
         assert (visits[parse(MAP).wall] == 0).all() and not reward[visits == 0].any()
         np.testing.assert_allclose(reward.sum() / visits.sum(), row.metrics["intrinsic_reward"], rtol=1e-5)
+        dwell, elsewhere = row.metrics["noise_dwell"], row.metrics["error_elsewhere"]
+        error = dwell * np.nan_to_num(row.metrics["error_on_noise"]) + (1 - dwell) * elsewhere
+        np.testing.assert_allclose(row.maps["error"].sum() / visits.sum(), error, rtol=1e-5)
 
 
 def test_the_same_seed_gives_the_same_numbers(rows):

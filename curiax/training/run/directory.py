@@ -2,7 +2,7 @@
 
 config.json   the complete config: enough to repeat the run
 metrics.csv   one row per log interval, appended, never rewritten; but see `go_back`
-maps.f32      two maps per log interval, as raw float32: visits and intrinsic reward of each cell (see `read_maps`)
+cells.f32     three maps per log interval, as raw float32: visits, intrinsic reward and error of each cell (`read_maps`)
 checkpoints/  written by Orbax, atomically; the last few are kept
 events/       for TensorBoard
 DONE          exists when the run is finished
@@ -40,7 +40,7 @@ from curiax.training.run.metrics import read as read_table
 from curiax.training.run.outputs import MARK, claim, writing_to
 from curiax.types import LearnerState
 
-MAPS = ("visits", "reward")  # the order in maps.f32
+MAPS = ("visits", "reward", "error")  # the order in cells.f32
 
 
 def default_directory(config: Config) -> Path:
@@ -157,7 +157,7 @@ class Run:
     ) -> None:
         env_steps = num_updates * self.config.steps_per_update
         if maps and num_updates > self._metrics.last_update:
-            append_maps(self.directory / "maps.f32", maps, self._metrics.num_places)
+            append_maps(self.directory / "cells.f32", maps, self._metrics.num_places)
         if not self._metrics.append({"update": num_updates, "env_steps": env_steps, "seconds": seconds, **metrics}):
             return
         self._events = self._events or Events(self.directory / "events")
@@ -203,12 +203,12 @@ def append_maps(path: Path, maps: dict[str, np.ndarray], num_rows: int) -> None:
 
 
 def read_maps(directory: Path, shape: tuple[int, int]) -> np.ndarray:
-    """Visits and summed intrinsic reward of every cell, [rows of metrics.csv, 2, rows, columns of the map].
+    """Visits, summed intrinsic reward and summed error of every cell, [rows of metrics.csv, 3, rows, columns].
 
     The last rows may have no maps, and a damaged map is zero. The run may be training: maps are read only if their row
     is written.
     """
-    path, size = directory / "maps.f32", len(MAPS) * math.prod(shape)
+    path, size = directory / "cells.f32", len(MAPS) * math.prod(shape)
     content = read_bytes(path) if path.exists() else b""
     maps = np.frombuffer(content[: len(content) // (4 * size) * 4 * size], "<f4").reshape(-1, len(MAPS), *shape)
     places = np.array(read_table(directory / "metrics.csv").places, int)
