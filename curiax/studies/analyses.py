@@ -37,7 +37,8 @@ TEMPERATURE = analysis("the temperature τ of the contrastive loss", NOISY_AND_N
 
 LARGE_Z = {"world.latent": 128}  # more than the outcome has
 RAW = {"bonus.normalise": False, "bonus.prioritise": False}  # the reward is the error itself
-NO_CONTRAST = {"curiosity": "byol+hindsight-no-contrast"}
+# Without the contrastive loss the critic is only a meter, and few time steps are enough for it.
+NO_CONTRAST = {"curiosity": "byol+hindsight-no-contrast", "world.contrast_share": 0.125}
 LOSSES = analysis(
     "the two losses: each left out of the model, the contrastive one added to the reward; rewards as they are",
     NOISY_AND_NOT,
