@@ -163,15 +163,25 @@ def draw_losses(study: Study, paths: list[Path]) -> None:
         axes.set_xlim(0, edges[-1] / 1e6)
         axes.grid(axis="y", color="#e5e7ea", linewidth=0.8)
         axes.spines[["top", "right"]].set_visible(False)
-    for axes, name in zip(panels[:, 0], names, strict=True):
-        label(axes, LOSSES[name], turned)
-        axes.set_ylim(bottom=min(0, axes.get_ylim()[0]))
+    for row, name in zip(panels, names, strict=True):
+        label(row[0], LOSSES[name], turned)
+        if name in ERRORS and spans_decades(row):
+            row[0].set_yscale("log")  # the others share it
+        else:
+            row[0].set_ylim(bottom=min(0, row[0].get_ylim()[0]))
     for axes, setting in zip(panels[0], study.settings, strict=True):
         label(axes, setting, not turned)
     for axes in panels[:, -1] if turned else panels[-1]:
         axes.set_xlabel(f"{study.step_name}, millions")
     add_legend(figure, lines, len(study.settings) + 1)
     save(figure, paths, dpi=130)
+
+
+def spans_decades(row: np.ndarray) -> bool:
+    """True if the curves of these panels are positive and differ by more than a hundred times."""
+    curves = [np.asarray(line.get_ydata(), float) for axes in row for line in axes.get_lines()]
+    values = np.concatenate([curve[np.isfinite(curve)] for curve in curves]) if curves else np.zeros(0)
+    return bool(values.size and values.min() > 0 and values.max() > 100 * values.min())
 
 
 def draw_outcomes(study: Study, paths: list[Path]) -> bool:

@@ -11,6 +11,7 @@ from curiax.config import Config
 from curiax.envs import maze
 from curiax.envs.atari.rooms import Rooms
 from curiax.errors import UserError
+from curiax.report.cells import draw_errors
 from curiax.report.films import maze as maze_film
 from curiax.report.films import pictures
 from curiax.report.films.maze_gif import write_gif
@@ -34,7 +35,8 @@ class Kind(NamedTuple):
 
     picture: Callable[[], Markup] | None = None  # the environment as SVG
     layout: Callable[[Any], dict[str, Any]] | None = None  # the map, for a page that draws it over training
-    map_name: str = ""  # file name of a map over all training
+    map_name: str = ""  # file name of a picture of maps
+    map_note: str = ""  # what it shows
     draw_map: Callable[[Study, Path], bool] = lambda study, path: False  # writes it; False if there is none
     filming: Filming | None = None
 
@@ -44,9 +46,16 @@ KINDS: dict[type, Kind] = {
     maze.Layout: Kind(
         picture=svg,
         layout=layout_payload,
+        map_name="errors.png",
+        map_note="Error per visit before normalisation, last quarter of training, all seeds; grey: hardly any visit.",
+        draw_map=draw_errors,
         filming=Filming(maze_film.shoot, write_gif, maze_film.payload),
     ),
-    Rooms: Kind(map_name="rooms.png", draw_map=draw_rooms),
+    Rooms: Kind(
+        map_name="rooms.png",
+        map_note="Share of the time in each room, over all of training and all seeds; grey: nobody was there.",
+        draw_map=draw_rooms,
+    ),
 }
 
 

@@ -54,6 +54,7 @@ def write_page(
         scores_note=words.scores_note(study),
         table=scores_table(study),
         maps=maps,
+        map_note=kind.map_note,
         map_image=base64.b64encode(map_path.read_bytes()).decode() if map_path else "",
         map_notes=map_notes if kind.layout or map_path else ["There is no map of this environment."],
         films=films,

@@ -17,7 +17,8 @@ FILM = "film.gif"
 
 def write_report(directory: Path, out: Path, with_films: bool, tell: Callable[[str], None]) -> Path:
     """Writes report.html, figure.png, figure.svg, losses.png, scores.csv and curves.csv; outcomes.png and outcomes.svg
-    if a method has hindsight; film.gif and a map if the environment has them. Returns the path of the page."""
+    if a method has hindsight; film.gif, and errors.png or rooms.png, if the environment has them. Returns the path of
+    the page."""
     study = read_study(directory)
     for note in study.notes:
         tell(note)

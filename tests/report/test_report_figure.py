@@ -4,7 +4,16 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from curiax.report.figure import COLOURS, LOSSES, OUTCOMES, add_legend, colours, draw_losses, draw_outcomes
+from curiax.report.figure import (
+    COLOURS,
+    LOSSES,
+    OUTCOMES,
+    add_legend,
+    colours,
+    draw_losses,
+    draw_outcomes,
+    spans_decades,
+)
 from curiax.report.read import read_study
 from tests.support.report_data import config_of, game_of, write_columns, write_run
 
@@ -89,3 +98,20 @@ def test_a_legend_has_as_many_columns_as_fit(length, columns):
     plt.close(figure)
     (legend,) = figure.legends
     assert legend._ncols == columns and legend.get_window_extent().width <= figure.bbox.width
+
+
+@pytest.mark.parametrize(
+    ("curves", "logarithmic"),
+    [
+        ([[1.0, 0.5], [1e-3, 2e-3]], True),
+        ([[1.0, 0.5], [0.1, 0.2]], False),
+        ([[1.0, 0.0], [1e-3, 2e-3]], False),
+        ([], False),
+    ],
+)
+def test_errors_that_span_decades_are_drawn_on_a_logarithmic_axis(curves, logarithmic):
+    figure, axes = plt.subplots(1, 2)
+    for panel, curve in zip(axes, curves, strict=False):
+        panel.plot(curve)
+    assert spans_decades(axes) == logarithmic
+    plt.close(figure)

@@ -52,7 +52,7 @@ def pictures(page, section):
 
 
 def test_figures_and_tables_stand_beside_the_page(report):
-    assert {path.name for path in report.parent.iterdir()} == FILES | {"film.gif", ".curiax"}
+    assert {path.name for path in report.parent.iterdir()} == FILES | {"film.gif", "errors.png", ".curiax"}
     assert all(path.stat().st_size > 100 for path in report.parent.iterdir() if path.name != ".curiax")
     assert (report.parent / "figure.png").read_bytes()[:4] == b"\x89PNG"
     assert "<svg" in (report.parent / "figure.svg").read_text()
