@@ -17,6 +17,7 @@ MEASURES: "dict[str, Callable[[Config], Measure]]" = {
     "predict": deferred("measures.predict.predict"),
     "aleatoric": deferred("measures.aleatoric.aleatoric"),
     "hindsight": deferred("measures.hindsight.hindsight"),
+    "hindsight-averaged": deferred("measures.averaged.averaged"),
 }
 MEASURES |= {  # for the studies of appendix B
     "hindsight-outcomes": deferred("measures.variants.with_outcomes"),

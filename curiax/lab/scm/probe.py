@@ -12,6 +12,7 @@ from curiax.agent.networks import MLP, concatenate
 from curiax.config import Config
 from curiax.curiosity import resolve
 from curiax.curiosity.experience import from_stream
+from curiax.curiosity.measures.averaged import in_use
 from curiax.curiosity.measures.critic import contrastive_value, energies, make_critic
 from curiax.curiosity.measures.hindsight import explain
 from curiax.curiosity.representations import REPRESENTATIONS
@@ -44,6 +45,7 @@ def look(config: Config, spec: EnvSpec, state: State, trajectories: Trajectory) 
         experience = from_stream(world.params.agent, trajectory, belief)
         own, model = world.params.curiosity
         represented = representation.represent(own, world.targets, experience)
+        model = in_use(model, world.critic)
         z = explain(config.world, model, represented, experience.valid, key_noise).z[0]
         action = jax.nn.one_hot(trajectory.action, spec.num_actions)
         context = concatenate(trajectory.obs[:-1], action)
