@@ -236,3 +236,12 @@ def test_command_line_reaches_the_study(tmp_path, monkeypatch, capsys):
     assert main(["study", "scm", "--jobs", "2"]) == 2
     assert main(["study", "scm", "--curiosity", "rnd"]) == 2
     assert list(tmp_path.iterdir()) == []
+
+
+def test_where_errors_are_sums_the_reconstruction_loss_has_half_the_weight():
+    weights = {
+        method: study.config_of(study.CONFIG, method, 1).world.reconstruction_weight
+        for method in ("byol-hindsight", "icm+hindsight-averaged", "random+hindsight", "pixel+hindsight-averaged")
+    }
+    assert list(weights.values()) == [2.0, 2.0, 4.0, 4.0]
+    assert study.config_of(study.CONFIG, "icm", 7).seed == 7

@@ -16,7 +16,7 @@ from curiax.curiosity import resolve, uses_hindsight
 from curiax.envs import scm
 from curiax.errors import UserError
 from curiax.lab.scm.probe import leak_nats, look, noise_in_z
-from curiax.lab.scm.stream import CHUNK, NUM_DARK, NUM_LIT, SEEDS, Paid, learn, start, stream
+from curiax.lab.scm.stream import CHUNK, NUM_DARK, NUM_LIT, SEEDS, Paid, config_of, learn, start, stream
 from curiax.lab.scm.table import (
     METHODS,
     Errors,
@@ -47,7 +47,7 @@ def jobs(only: Sequence[str], seeds: Sequence[int]) -> list[Member]:
 
 def measure(config: Config, job: Member) -> Measured:
     """One run: the errors of every update, and what the hindsight vectors hold at the end."""
-    config = dataclasses.replace(config, curiosity=job.method, seed=job.seed)
+    config = config_of(config, job.method, job.seed)
     spec = scm.make(job.setting).spec._replace(name="scm")  # one name: all kinds share a compiled program
     kind = jax.tree.map(jnp.array, scm.KINDS[job.setting])
     shared = dataclasses.replace(config, curiosity="")  # the stream is the same for every method

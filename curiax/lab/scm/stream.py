@@ -16,6 +16,7 @@ from curiax import curiosity as curiosities
 from curiax.agent.policy import make_agent
 from curiax.config import Config, NetworkConfig
 from curiax.config.presets import BASE
+from curiax.curiosity import resolve
 from curiax.curiosity.experience import from_stream
 from curiax.curiosity.world_model import WorldModel, WorldState, make_optimizer, make_world_model
 from curiax.envs import scm
@@ -24,30 +25,38 @@ from curiax.types import EnvSpec, Trajectory
 
 SEEDS = (0, 1, 2)
 CHUNK = 600  # updates per compiled call
-NUM_DARK, NUM_LIT = 2, 1  # chunks with dark lamps, then with lit ones
+NUM_DARK, NUM_LIT = 3, 1  # chunks with dark lamps, then with lit ones
 CLASSES = ("ordinary", "noise", "novelty")
 
-# The laptop preset with smaller networks.
+# Encoders are linear, so that u is an additive part of every representation. Many trajectories are contrasted with each
+# other: with K of them InfoNCE sees at most log K nats of a leak.
 CONFIG = dataclasses.replace(
     BASE,
-    unroll=8,
-    learning_rate=3e-3,
+    batch_size=128,
+    unroll=2,
+    learning_rate=2e-3,
     network=dataclasses.replace(
         BASE.network,
-        encoder_hidden=(64,),
+        encoder_hidden=(),
         encoder_speed=0.3,
-        feature_hidden=(64,),
+        feature_hidden=(),
         embedding=32,
         belief=32,
     ),
     world=dataclasses.replace(
         BASE.world,
-        hidden=(64, 64),
-        critic_hidden=(64, 64),
+        hidden=(128, 128),
+        critic="separable",
+        critic_hidden=(128, 128),
+        critic_steps=4,
+        generator_speed=0.3,
+        contrast_share=1.0,
         latent=4,
         noise=4,
+        reconstruction_weight=4.0,
     ),
 )
+SUMS = ("byol", "icm")  # their errors are sums over coordinates; those of other representations are means
 # The fields of a config that the study reads; environment, method and seed are fixed.
 READ = (
     *("batch_size", "unroll", "learning_rate", "network.encoder_hidden", "network.embedding", "network.feature_hidden"),
@@ -81,6 +90,15 @@ def stream(config: Config, num_updates: int, kind: scm.Kind, novelty: Bool[Array
     actor = actor_init(env, config.batch_size, IDLE.belief, key_start)
     keys = jax.random.split(key_walk, num_updates)
     return jax.lax.scan(lambda actor, key: rollout(env, idle, actor, config.unroll, key), actor, keys)[1]
+
+
+def config_of(config: Config, method: str, seed: int) -> Config:
+    """The config of one run. Where errors are sums, 1/λ is half as large: noise then weighs about as much in any
+    representation."""
+    world = config.world
+    if resolve(method).split("+")[0] in SUMS:
+        world = dataclasses.replace(world, reconstruction_weight=world.reconstruction_weight / 2)
+    return dataclasses.replace(config, curiosity=method, seed=seed, world=world)
 
 
 def model_of(config: Config, spec: EnvSpec) -> WorldModel:

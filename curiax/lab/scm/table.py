@@ -20,6 +20,7 @@ from curiax.training.run.metrics import number
 METHODS = (
     *("ae", "icm", "emi", "rnd", "dora", "ama", "byol-explore", "random+predict", "pixel+predict"),
     *("byol-hindsight", "ae+hindsight", "icm+hindsight", "emi+hindsight", "random+hindsight", "pixel+hindsight"),
+    *(f"{name}+hindsight-averaged" for name in ("byol", "ae", "icm", "emi", "random", "pixel")),
 )
 PREDICTORS = {"byol": "byol-explore", "icm": "icm", "ae": "ae"}  # names in Table 1 of REPRESENTATION+predict
 ORDINARY, NOISE, NOVELTY = range(len(CLASSES))
