@@ -68,14 +68,17 @@ DIMENSIONS = analysis(
     },
 )
 
+FOUR_STEPS = {"world.critic_steps": 4, "world.generator_speed": 0.3}
 CRITIC = analysis(
-    "the critic's form, and on how many of the time steps it contrasts",
+    "the critic's form and update: on how many of the time steps it contrasts, how fast it is, an averaged generator",
     ("on-demand",),
     {
         "concat-half": hindsight(),
         "concat-all": hindsight(world__contrast_share=1.0),
         "concat-quarter": hindsight(world__contrast_share=0.25),
         "separable-all": hindsight(world__critic="separable", world__contrast_share=1.0),
+        "four-steps": hindsight() | FOUR_STEPS,
+        "four-steps-averaged": {"curiosity": "byol+hindsight-averaged"} | FOUR_STEPS,
     },
 )
 

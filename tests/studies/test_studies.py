@@ -57,13 +57,17 @@ def test_the_variants_of_an_analysis_differ_from_each_other_in_what_it_varies_al
         "temperature": {"world.temperature"},
         "losses": {
             *("curiosity", "world.reconstruction_weight", "world.latent", "bonus.normalise", "bonus.prioritise"),
+            "world.contrast_share",  # where the critic only measures
         },
         "dimensions": {"world.latent", "world.noise"},
-        "critic": {"world.critic", "world.contrast_share"},
+        "critic": {
+            *("curiosity", "world.critic", "world.contrast_share", "world.critic_steps", "world.generator_speed"),
+        },
     }
     measures = {
         "outcomes": {"hindsight-outcomes"},
         "losses": {"hindsight", "hindsight-no-contrast", "hindsight-contrast-paid"},
+        "critic": {"hindsight", "hindsight-averaged"},
     }
     assert set().union(*(changes(config) for config in configs)) <= allowed[name]
     methods = {curiosity.resolve(config.curiosity) for config in configs}
