@@ -22,7 +22,7 @@ from curiax.lab.scm import probe as scm_probe
 from curiax.lab.scm import run as scm_run
 from curiax.lab.scm import stream as study
 from curiax.lab.scm.figure import draw
-from curiax.lab.scm.probe import Seen, leak_nats, noise_in_z
+from curiax.lab.scm.probe import Seen, leak_nats, noise_in_target, noise_in_z
 from curiax.lab.scm.table import (
     LIT,
     METHODS,
@@ -113,6 +113,7 @@ def test_probes_see_as_many_vectors_as_there_were_transitions(walked, started):
     seen = scm_probe.look(SMALL, SPEC, started, walked)
     assert seen.z.shape == (6 * SMALL.unroll * SMALL.batch_size, SMALL.world.latent)
     np.testing.assert_array_equal(seen.valid, ~np.asarray(walked.last)[:, :-1].ravel())
+    assert np.max(seen.value) <= math.log(SMALL.batch_size)
 
 
 def made_up(kind):
@@ -121,7 +122,7 @@ def made_up(kind):
     action = jax.nn.one_hot(jax.random.randint(key_action, (4096,), 0, 4), 4)
     u = jax.random.uniform(key_u, (4096, 4), minval=-1.0)
     z = {"action": action, "u": 10 * u, "nothing": jax.random.normal(key_z, (4096, 4))}[kind]
-    return Seen(z, action, u, jnp.ones(4096, bool), jnp.ones(4096, bool))
+    return Seen(z, u, jnp.zeros(4096), action, u, jnp.ones(4096, bool), jnp.ones(4096, bool))
 
 
 @pytest.mark.slow
@@ -130,6 +131,14 @@ def test_probes_find_what_is_there_and_nothing_else(kind, nats, share):
     seen = made_up(kind)
     assert float(leak_nats(seen, jax.random.key(1))) == pytest.approx(nats, abs=0.03)
     assert float(noise_in_z(seen, jax.random.key(2))) == pytest.approx(share, abs=0.15)
+
+
+def test_the_share_of_a_representation_that_is_noise_is_that_of_its_variance():
+    seen = made_up("nothing")._replace(target=jnp.zeros((4096, 2)))
+    u = seen.u[:, 0]
+    other = jax.random.normal(jax.random.key(3), (4096,))
+    seen = seen._replace(target=jnp.stack([u / jnp.std(u), 3 * other / jnp.std(other)], axis=-1))
+    assert noise_in_target(seen) == pytest.approx(0.1, abs=0.01)
 
 
 def test_every_method_of_table_1_is_measured():
@@ -162,7 +171,7 @@ def constant(noise, novelty, leak=0.05, num_lit=300):
     total[LIT:, 2] = novelty * np.where(np.arange(num_lit) < 100, 1, 0.4)
     count = np.ones_like(total)
     count[:LIT, 2] = 0
-    return Measured(total, count, leak, 0.9)
+    return Measured(total, count, leak, 0.01, 0.9, 0.1)
 
 
 def test_ratios_are_to_the_prediction_error_and_end_where_novelty_is_learned():
@@ -170,7 +179,7 @@ def test_ratios_are_to_the_prediction_error_and_end_where_novelty_is_learned():
     assert 95 <= num_unlearned(reference) <= 105
     row = make_row("pixel+hindsight", "state", 0, constant(noise=0.1, novelty=3.0), reference)
     assert row[:3] == ("pixel+hindsight", "state", 0)
-    assert row[3:] == pytest.approx((0.05, 0.75, 0.05, 0.9))
+    assert row[3:] == pytest.approx((0.05, 0.75, 0.05, 0.01, 0.9, 0.1))
     assert make_row("pixel+predict", "state", 0, reference, reference)[3:5] == (1.0, 1.0)
 
 
@@ -179,19 +188,20 @@ def test_what_is_never_learned_is_measured_to_the_end():
 
 
 def test_without_a_representation_the_unit_is_what_was_paid_at_first():
-    row = make_row("rnd", "state", 0, constant(noise=0.5, novelty=2.0), None)
+    errors = constant(noise=0.5, novelty=2.0)
+    row = make_row("rnd", "state", 0, Measured(errors.total, errors.count), None)
     assert row[3:5] == (pytest.approx(0.5), pytest.approx(2.0))
     assert all(math.isnan(value) for value in row[5:])
 
 
 def test_table_leaves_out_runs_whose_reference_is_missing_and_blanks_what_does_not_exist(tmp_path):
-    found = {("state", "icm+hindsight", 0): constant(1, 1), ("state", "rnd", 0): constant(1, 1, leak=math.nan)}
+    found = {("state", "icm+hindsight", 0): constant(1, 1), ("state", "rnd", 0): Measured(*constant(1, 1)[:2])}
     runs = complete(found)
     assert [run[0] for run in runs] == ["rnd"]
     write_table(tmp_path / "table.csv", [make_row(*run) for run in runs], Row._fields)
     header, line = (tmp_path / "table.csv").read_text().splitlines()
-    assert header == "method,kind,seed,noise_reward_ratio,novelty_reward_ratio,leak_nats,noise_in_z"
-    assert line.startswith("rnd,state,0,1") and line.endswith(",,")
+    assert header == ",".join(Row._fields)
+    assert line.startswith("rnd,state,0,1") and line.endswith(",,,,")
 
 
 def test_picture_is_drawn_of_what_there_is(tmp_path):

@@ -68,3 +68,8 @@ def averaged(config: Config) -> Measure:
 def in_use(params: Params, state: Any) -> Params:
     """The parameters of a hindsight measure with the generator that rewards come from."""
     return params | {"generator": state.generator} if isinstance(state, Averaged) else params
+
+
+def critic_of(state: Any) -> CriticState:
+    """The critic in the state of a hindsight measure."""
+    return state.critic if isinstance(state, Averaged) else state

@@ -1,10 +1,11 @@
-"""Probes of hindsight vectors: how much of (x, a) leaks into z, and how much of u z holds."""
+"""Probes: how much of (x, a) leaks into z, how much of u z holds, and how much of a representation u is."""
 
 from functools import partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
@@ -12,9 +13,9 @@ from curiax.agent.networks import MLP, concatenate
 from curiax.config import Config
 from curiax.curiosity import resolve
 from curiax.curiosity.experience import from_stream
-from curiax.curiosity.measures.averaged import in_use
+from curiax.curiosity.measures.averaged import critic_of, in_use
 from curiax.curiosity.measures.critic import contrastive_value, energies, make_critic
-from curiax.curiosity.measures.hindsight import explain
+from curiax.curiosity.measures.hindsight import context_of, explain
 from curiax.curiosity.representations import REPRESENTATIONS
 from curiax.curiosity.world_model import descend
 from curiax.lab.scm.stream import State, classes
@@ -28,6 +29,8 @@ class Seen(NamedTuple):
     """N transitions and their hindsight vectors."""
 
     z: Float[Array, "N Z"]
+    target: Float[Array, "N F"]  # the outcome in the representation
+    value: Float[Array, " N"]  # L_con by the critic in training
     context: Float[Array, "N C"]  # true x and a
     u: Float[Array, "N U"]
     noise: Bool[Array, " N"]  # transitions of class "noise"
@@ -46,10 +49,13 @@ def look(config: Config, spec: EnvSpec, state: State, trajectories: Trajectory) 
         own, model = world.params.curiosity
         represented = representation.represent(own, world.targets, experience)
         model = in_use(model, world.critic)
-        z = explain(config.world, model, represented, experience.valid, key_noise).z[0]
+        loop, z, _ = explain(config.world, model, represented, experience.valid, key_noise)
+        energy = energies(critic_of(world.critic).params, context_of(loop), z)
+        value = contrastive_value(energy, loop.valid, config.world.temperature)
         action = jax.nn.one_hot(trajectory.action, spec.num_actions)
         context = concatenate(trajectory.obs[:-1], action)
-        seen = Seen(z, context, trajectory.info["u"], classes(trajectory)[1], trajectory.valid)
+        outcome = z[0], loop.target[0], value[0]
+        seen = Seen(*outcome, context, trajectory.info["u"], classes(trajectory)[1], trajectory.valid)
         return (experience.belief[-2], key), seen
 
     _, seen = jax.lax.scan(step, (state.belief, state.key), trajectories)
@@ -101,6 +107,14 @@ def noise_in_z(seen: Seen, key: PRNGKeyArray) -> Float[Array, ""]:
     mean = jnp.mean(seen.u[half:], axis=0, where=where)
     left = jnp.sum(jnp.square(probe(inputs[half:]) - seen.u[half:]), where=where)
     return 1 - left / jnp.sum(jnp.square(seen.u[half:] - jnp.broadcast_to(mean, seen.u[half:].shape)), where=where)
+
+
+def noise_in_target(seen: Seen) -> float:
+    """The share of the representation's variance that is a linear function of u."""
+    valid, u = np.asarray(seen.valid), np.asarray(seen.u)
+    u, target = u[valid] - u[valid].mean(axis=0), np.asarray(seen.target)[valid]
+    explained = u @ np.linalg.lstsq(u, target - target.mean(axis=0), rcond=None)[0]
+    return float(explained.var(axis=0).sum() / target.var(axis=0).sum())
 
 
 def fit(probe: Params, loss: Any, num_rows: int, key: PRNGKeyArray) -> Params:

@@ -15,7 +15,7 @@ from curiax.config import Config, to_dict
 from curiax.curiosity import resolve, uses_hindsight
 from curiax.envs import scm
 from curiax.errors import UserError
-from curiax.lab.scm.probe import leak_nats, look, noise_in_z
+from curiax.lab.scm.probe import leak_nats, look, noise_in_target, noise_in_z
 from curiax.lab.scm.stream import CHUNK, NUM_DARK, NUM_LIT, SEEDS, Paid, config_of, learn, start, stream
 from curiax.lab.scm.table import (
     METHODS,
@@ -61,9 +61,15 @@ def measure(config: Config, job: Member) -> Measured:
         paid.append(one)
     total, count = (np.concatenate([getattr(one, field) for one in paid]) for field in Paid._fields)
     if not uses_hindsight(job.method):
-        return Measured(total, count, np.nan, np.nan)
+        return Measured(total, count)
     seen = look(config, spec, state, stream(shared, NUM_PROBED, kind, jnp.array(True), key_fresh))
-    return Measured(total, count, float(leak_nats(seen, key_leak)), float(noise_in_z(seen, key_noise)))
+    return Measured(
+        *(total, count),
+        leak_nats=float(leak_nats(seen, key_leak)),
+        critic_nats=float(jnp.mean(seen.value, where=seen.valid)),
+        noise_in_z=float(noise_in_z(seen, key_noise)),
+        noise_in_target=noise_in_target(seen),
+    )
 
 
 def path_of(directory: Path, job: Member) -> Path:
@@ -80,7 +86,7 @@ def save(path: Path, measured: Measured) -> None:
 
 def load(path: Path) -> Measured:
     with np.load(path) as file:
-        return Measured(file["total"], file["count"], float(file["leak_nats"]), float(file["noise_in_z"]))
+        return Measured(file["total"], file["count"], *(float(file[name]) for name in Measured._fields[2:]))
 
 
 def begin(directory: Path, config: Config) -> None:

@@ -33,8 +33,10 @@ class Measured(NamedTuple):
 
     total: Float[ndarray, "updates classes"]  # sums of errors
     count: Float[ndarray, "updates classes"]  # numbers of transitions
-    leak_nats: float
-    noise_in_z: float
+    leak_nats: float = math.nan  # NaN if the method has no z, as all that follow
+    critic_nats: float = math.nan
+    noise_in_z: float = math.nan
+    noise_in_target: float = math.nan
 
 
 class Row(NamedTuple):
@@ -45,8 +47,10 @@ class Row(NamedTuple):
     seed: int
     noise_reward_ratio: float
     novelty_reward_ratio: float
-    leak_nats: float  # NaN if the method has no z
+    leak_nats: float  # NaN if the method has no z, as all that follow
+    critic_nats: float  # what the critic in training sees of the leak
     noise_in_z: float
+    noise_in_target: float
 
 
 class Errors(NamedTuple):
@@ -97,13 +101,15 @@ def make_row(method: str, kind: str, seed: int, measured: Measured, reference: M
     noise, novelty = mean(measured, NOISE, end - LAST, end), mean(measured, NOVELTY, LIT, LIT + unlearned)
     if reference is None:
         new = mean(measured, slice(None), 0, FIRST)
-        return Row(method, kind, seed, noise / new, novelty / new, math.nan, math.nan)
+        return Row(method, kind, seed, noise / new, novelty / new, *measured[2:])
     return Row(
         *(method, kind, seed),
         noise_reward_ratio=noise / mean(reference, NOISE, end - LAST, end),
         novelty_reward_ratio=novelty / mean(reference, NOVELTY, LIT, LIT + unlearned),
         leak_nats=measured.leak_nats,
+        critic_nats=measured.critic_nats,
         noise_in_z=measured.noise_in_z,
+        noise_in_target=measured.noise_in_target,
     )
 
 
@@ -147,7 +153,7 @@ def cell(value: str | int | float) -> str:
 
 def print_rows(console: Console, rows: Sequence[Row]) -> None:
     """Prints means over seeds."""
-    table = Table("method", "noise", "noise reward", "novelty reward", "leak (nats)", "u in z (R²)")
+    table = Table("method", "noise", "noise reward", "novelty reward", "leak (nats)", "seen", "u in z (R²)", "u in x")
     for method, kind in dict.fromkeys((row.method, row.kind) for row in rows):
         some = [row for row in rows if (row.method, row.kind) == (method, kind)]
         values = [np.mean([getattr(row, field) for row in some]) for field in Row._fields[3:]]
