@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from curiax.dropin import Curiosity
     from curiax.envs.spaces import Box, Discrete, MultiDiscrete
-    from curiax.errors import UserError
+    from curiax.errors import CuriosityWarning, UserError
 
-__all__ = ["Box", "Curiosity", "Discrete", "MultiDiscrete", "UserError"]
+__all__ = ["Box", "Curiosity", "CuriosityWarning", "Discrete", "MultiDiscrete", "UserError"]
 
 PLACES = {
     "Box": "envs.spaces",
     "Curiosity": "dropin",
+    "CuriosityWarning": "errors",
     "Discrete": "envs.spaces",
     "MultiDiscrete": "envs.spaces",
     "UserError": "errors",

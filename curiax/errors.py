@@ -15,6 +15,10 @@ class UserError(Exception):
     """A user's mistake: reported in one line without a traceback, exit code 2."""
 
 
+class CuriosityWarning(UserWarning):
+    """A setting or a course of training that is probably not what the user wants, in one line."""
+
+
 class EnvironmentFailed(UserError):
     """A host environment raised an exception; the training state before it is intact."""
 

@@ -31,11 +31,14 @@ class Linear(eqx.Module):
 class MLP(eqx.Module):
     """Hidden layers with ReLU, optionally normalised before it, then a linear layer.
 
-    Hidden weights have variance 2/in (He et al., 2015). `last` scales the initial weights of the last layer.
+    Hidden weights have variance 2/in (He et al., 2015). `last` scales the initial weights of the last layer. With
+    `skip`, a linear map of the inputs from skip[0] to skip[1] is added to the outputs.
     """
 
     layers: tuple[Linear, ...]
+    linear: Linear | None
     layer_norm: bool = eqx.field(static=True)
+    skip: tuple[int, int] | None = eqx.field(static=True)
 
     def __init__(
         self,
@@ -45,18 +48,24 @@ class MLP(eqx.Module):
         key: PRNGKeyArray,
         layer_norm: bool = False,
         last: float = 1.0,
+        skip: tuple[int, int] | None = None,
     ):
         sizes = (num_in, *hidden, num_out)
         keys = jax.random.split(key, len(sizes) - 1)
         gains = [math.sqrt(2)] * len(hidden) + [last]
         self.layers = tuple(Linear(*sizes) for sizes in zip(sizes[:-1], sizes[1:], keys, gains, strict=True))
-        self.layer_norm = layer_norm
+        self.layer_norm, self.skip = layer_norm, skip
+        self.linear = None if skip is None else Linear(skip[1] - skip[0], num_out, jax.random.fold_in(key, len(keys)))
 
     def __call__(self, x: Float[Array, "*batch i"]) -> Float[Array, "*batch o"]:
+        inputs = x
         for layer in self.layers[:-1]:
             x = layer(x)
             x = jax.nn.relu(layer_normalise(x) if self.layer_norm else x)
-        return self.layers[-1](x)
+        output = self.layers[-1](x)
+        if self.linear is None or self.skip is None:
+            return output
+        return output + self.linear(inputs[..., self.skip[0] : self.skip[1]])
 
 
 def layer_normalise(x: Float[Array, "*batch d"]) -> Float[Array, "*batch d"]:

@@ -19,8 +19,16 @@ SLOWEST = 0.0025  # of the first learning rate: the world model never stops lear
 class Generator(MLP):
     """The network that makes hindsight vectors. The optimiser recognises it by its type."""
 
-    def __init__(self, num_in: int, hidden: tuple[int, ...], num_out: int, key: PRNGKeyArray, layer_norm: bool):
-        super().__init__(num_in, hidden, num_out, key, layer_norm)
+    def __init__(
+        self,
+        num_in: int,
+        hidden: tuple[int, ...],
+        num_out: int,
+        key: PRNGKeyArray,
+        layer_norm: bool,
+        skip: tuple[int, int] | None = None,
+    ):
+        super().__init__(num_in, hidden, num_out, key, layer_norm, skip=skip)
 
 
 class Distance(NamedTuple):

@@ -46,6 +46,27 @@ def mean_and_scale(state: Moments, decay: float) -> tuple[Float[Array, ""], Floa
     return mean, jnp.sqrt(jnp.maximum(second - jnp.square(mean), 0.0) + 1e-8)
 
 
+def moments_grow(state: Moments, x: Float[Array, "T B"], valid: Bool[Array, "T B"], decay: float) -> Moments:
+    """Statistics that remember the last quarter of the updates so far, and at most as many as `decay` does:
+
+    μ ← μ + α (mean − μ),  α = max(1 − decay, 4/(c + 4)) after c updates.
+
+    Errors fall fast at first. Statistics with a longer memory would be above all errors, and nothing would be paid.
+    """
+    first, second = batch_moments(x, valid)
+    step = jnp.maximum(1 - decay, 4 / (state.count + 4))
+    return Moments(
+        count=state.count + 1,
+        first=state.first + step * (first - state.first),
+        second=state.second + step * (second - state.second),
+    )
+
+
+def grown_mean_and_scale(state: Moments) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    """μ and σ of `moments_grow`, whose first update forgets the initial values: no correction is needed."""
+    return state.first, jnp.sqrt(jnp.maximum(state.second - jnp.square(state.first), 0.0) + 1e-8)
+
+
 def intrinsic_reward(
     config: BonusConfig, state: Moments, error: Float[Array, "T B"], valid: Bool[Array, "T B"]
 ) -> tuple[Moments, Float[Array, "T B"]]:
@@ -54,12 +75,13 @@ def intrinsic_reward(
     If not prioritised, r_raw/σ. If not normalised, σ = 1.
     """
     state = moments_update(state, error, valid, config.decay)
-    return state, jnp.where(valid, pay(config, state, error), 0.0)
+    return state, jnp.where(valid, pay(config, *mean_and_scale(state, config.decay), error), 0.0)
 
 
-def pay(config: BonusConfig, state: Moments, error: Float[Array, "T B"]) -> Float[Array, "T B"]:
-    """r_int without updating the statistics."""
-    mean, scale = mean_and_scale(state, config.decay)
+def pay(
+    config: BonusConfig, mean: Float[Array, ""], scale: Float[Array, ""], error: Float[Array, "T B"]
+) -> Float[Array, "T B"]:
+    """r_int with these statistics."""
     paid = jnp.maximum(error - mean, 0.0) if config.prioritise else error
     return paid / scale if config.normalise else paid
 

@@ -1,0 +1,33 @@
+"""Arrays of any kind: numpy, JAX or PyTorch in, the same kind out, on the same device. On a CPU nothing is copied."""
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+
+def to_numpy(x: Any) -> Any:
+    """The array as numpy's, which shares its memory on a CPU. What is no tensor stays as it is."""
+    return x.detach().cpu().numpy() if is_tensor(x) else x
+
+
+def like(x: Any) -> Callable[[np.ndarray], Any]:
+    """A function that turns numpy arrays into arrays of the kind of `x`, on its device."""
+    if is_tensor(x):
+        torch = sys.modules["torch"]
+        return lambda array: torch.from_numpy(array).to(x.device)
+    if is_jax(x):
+        import jax
+
+        return lambda array: jax.device_put(array, x.sharding)
+    return lambda array: array
+
+
+def is_tensor(x: Any) -> bool:
+    """Whether it is a tensor of PyTorch, which is imported by whoever made it, and not here."""
+    return "torch" in sys.modules and isinstance(x, sys.modules["torch"].Tensor)
+
+
+def is_jax(x: Any) -> bool:
+    return "jax" in sys.modules and isinstance(x, sys.modules["jax"].Array)

@@ -1,0 +1,123 @@
+"""The settings of a curiosity in somebody's loop: which fields it reads, and which it sizes by itself."""
+
+import math
+import warnings
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from curiax import curiosity as curiosities
+from curiax.config import Config, validate
+from curiax.config.dotted import override, read_options
+from curiax.config.presets import read_preset
+from curiax.curiosity.representations import REPRESENTATIONS
+from curiax.envs.spaces import Actions, Observations
+from curiax.errors import CuriosityWarning, UserError
+from curiax.types import EnvSpec
+
+# What `options` may set.
+READ = ("learning_rate", "network.*", "world.*", "bonus.decay", "bonus.normalise", "bonus.prioritise")
+
+LATENT = (256, 512)  # the paper's z, and the largest that is chosen here
+COLUMNS = 16  # with fewer trajectories at a time, updates are made from the replay
+STEPS = 16  # of a segment that `observe` collects, with more
+PIECES = 128  # transitions of a gradient step from the replay
+PERIOD = 8  # transitions from one gradient step to the next
+ENOUGH = 4_000  # gradient steps, within a budget
+FEW = 500  # gradient steps: too few for z to hold anything
+MEMORY_SHARE = 0.05  # of a budget's updates, that the reward statistics remember at most
+
+
+class Setup(NamedTuple):
+    """What never changes: the static argument of the compiled functions."""
+
+    config: Config
+    observations: Observations
+    actions: Actions
+    period: int = PERIOD  # transitions from one gradient step from the replay to the next
+    capacity: int = 10_000  # transitions in the replay
+
+    @property
+    def spec(self) -> EnvSpec:
+        shape, scale = self.observations.shape, self.observations.scale
+        return EnvSpec("drop-in", shape, self.actions.width, 0, (0, 0), scale, self.actions.parts)
+
+    @property
+    def piece(self) -> tuple[int, int]:
+        """Length and number of the pieces of a gradient step from the replay. DORA needs two successive steps."""
+        length = max(2, self.config.world.horizon)
+        return length, max(COLUMNS, PIECES // length)
+
+
+def make_setup(
+    preset: Any,
+    top: Mapping[str, Any],
+    options: Any,
+    observations: Observations,
+    actions: Actions,
+    budget: int | None,
+    capacity: int,
+) -> Setup:
+    """The setup, with sizes and schedules that fit the spaces and the budget."""
+    config = read_preset(preset, "dropin")
+    given = dict(top) | read_options(options, config, READ)
+    for field, value in given.items():
+        config = override(config, field, value)
+    setup = Setup(check_config(config), observations, actions, capacity=check_count("replay", capacity))
+    if preset == "laptop":
+        setup = setup._replace(config=fit_latent(setup, given))
+    return setup if budget is None else fit_budget(setup, check_count("budget", budget), given)
+
+
+def check_count(name: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise UserError(f"{name}: got {value!r}, expected a number of transitions, at least 1")
+    return value
+
+
+def check_config(config: Config) -> Config:
+    """The config, validated. T and B come from the caller's arrays, so those of the config are replaced."""
+    try:
+        curiosities.resolve(config.curiosity)
+        return validate(replace(config, batch_size=2, unroll=max(2, config.world.horizon)))
+    except UserError as error:
+        raise UserError(str(error).removeprefix("--")) from None
+
+
+def fit_latent(setup: Setup, given: Mapping[str, Any]) -> Config:
+    """The config with a z as large as the target, from 256 to 512, and ε as large as z. A z smaller than the noise
+    cannot hold it."""
+    config = setup.config
+    if not curiosities.uses_hindsight(config.curiosity) or "world.latent" in given:
+        return config
+    representation = curiosities.resolve(config.curiosity).partition("+")[0]
+    target = REPRESENTATIONS[representation](config, setup.spec).sizes.target
+    latent = min(max(target, LATENT[0]), LATENT[1])
+    noise = config.world.noise if "world.noise" in given else latent
+    return replace(config, world=replace(config.world, latent=latent, noise=noise))
+
+
+def fit_budget(setup: Setup, budget: int, given: Mapping[str, Any]) -> Setup:
+    """The setup for a run of so many transitions: more gradient steps in a short one, statistics that do not outlast
+    it, and no more replay than there will be transitions. Warns of what the run is too short for."""
+    period = min(max(budget // ENOUGH, 1), PERIOD)
+    num_updates = budget // period
+    config, bonus = setup.config, setup.config.bonus
+    if "bonus.decay" not in given:
+        bonus = replace(bonus, decay=min(bonus.decay, max(1 - 1 / max(MEMORY_SHARE * num_updates, 1), 0.5)))
+    for line in too_short(replace(config, bonus=bonus), num_updates):
+        warnings.warn(f"budget: {budget} transitions are {num_updates} updates: {line}", CuriosityWarning, 5)
+    return setup._replace(config=replace(config, bonus=bonus), period=period, capacity=min(setup.capacity, budget))
+
+
+def too_short(config: Config, num_updates: int) -> list[str]:
+    """What a run of so many updates is too short for."""
+    lines, half_life = [], config.world.half_life
+    memory = math.ceil(1 / (1 - config.bonus.decay))
+    if curiosities.uses_hindsight(config.curiosity) and num_updates < FEW:
+        lines.append(f"too few for hindsight to hold noise, which takes about {FEW}")
+    if memory > num_updates:
+        lines.append(f"the reward statistics remember {memory}; a smaller bonus.decay fits")
+    if half_life > num_updates:
+        lines.append(f"world.half_life is {half_life}, so the learning rate does not halve once")
+    return lines
