@@ -36,7 +36,7 @@ def make_features(
     return make_encoder(own, spec, key, hidden)
 
 
-def make_agent(config: NetworkConfig, spec: EnvSpec, key: PRNGKeyArray) -> Agent:
+def make_agent(config: NetworkConfig, spec: EnvSpec, key: PRNGKeyArray, num_values: int = 1) -> Agent:
     key_encoder, key_action, key_core, key_policy, key_value = jax.random.split(key, 5)
     num_outputs = distribution_for(spec).num_outputs(spec.num_actions)
     return Agent(
@@ -44,7 +44,7 @@ def make_agent(config: NetworkConfig, spec: EnvSpec, key: PRNGKeyArray) -> Agent
         action_embedding=jax.random.normal(key_action, (spec.num_actions, ACTION_EMBEDDING)),
         core=GRU(config.embedding + ACTION_EMBEDDING, config.belief, key_core),
         policy=MLP(config.belief, (config.belief,), num_outputs, key_policy, last=FIRST_OUTPUT),
-        value=MLP(config.belief, (config.belief,), 1, key_value, last=FIRST_OUTPUT),
+        value=MLP(config.belief, (config.belief,), num_values, key_value, last=FIRST_OUTPUT),
     )
 
 

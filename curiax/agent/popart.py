@@ -13,11 +13,11 @@ SMALLEST_SCALE = 1e-4
 
 
 class PopArt(NamedTuple):
-    mean: Float[Array, ""]
-    second_moment: Float[Array, ""]
+    mean: Float[Array, "*outputs"]  # of the value head: a number, or one for each output
+    second_moment: Float[Array, "*outputs"]
 
     @property
-    def scale(self) -> Float[Array, ""]:
+    def scale(self) -> Float[Array, "*outputs"]:
         variance = self.second_moment - jnp.square(self.mean)
         return jnp.sqrt(jnp.maximum(variance, SMALLEST_SCALE**2))
 
@@ -56,8 +56,8 @@ def batch_moments(x: Float[Array, "T B"], valid: Bool[Array, "T B"]) -> tuple[Fl
 
 
 def pop(head: MLP, old: PopArt, new: PopArt) -> MLP:
-    """W' = W σ/σ',  b' = (σ b + μ − μ')/σ': unnormalised outputs are unchanged."""
+    """W' = W σ/σ',  b' = (σ b + μ − μ')/σ' for every output: unnormalised outputs are unchanged."""
     last = head.layers[-1]
-    weight = last.weight * (old.scale / new.scale)
+    weight = last.weight * jnp.broadcast_to(old.scale / new.scale, last.weight.shape)
     bias = (old.scale * last.bias + old.mean - new.mean) / new.scale
     return eqx.tree_at(lambda mlp: (mlp.layers[-1].weight, mlp.layers[-1].bias), head, (weight, bias))

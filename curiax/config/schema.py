@@ -108,6 +108,10 @@ class VMPOConfig:
     """updates between copies of the online network to the acting one"""
     entropy_weight: NotNegative = 0.001
     """weight of the entropy bonus"""
+    intrinsic_discount: Share = 0.99
+    """γ_I, of the intrinsic return; with `--value separate` only, as the next"""
+    intrinsic_episodic: bool = True
+    """the intrinsic return ends with the episode; otherwise it goes on into the next one"""
 
 
 @dataclass(frozen=True)
@@ -148,6 +152,8 @@ class Config:
     """where the defaults come from"""
     reward: Literal["intrinsic", "mixed"] = "intrinsic"
     """curiosity alone, or added to the environment's own reward"""
+    value: Literal["single", "separate"] = "single"
+    """one value function of the mixed reward, or one of each of its two streams (docs/gymnasium.md)"""
     env_steps: Annotated[int, Range(1, 10**15)] = 3_500_000
     """environment steps in all, rounded to whole log intervals"""
     batch_size: Annotated[int, Range(1, 2**20)] = 32

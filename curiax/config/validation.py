@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from curiax.config.dotted import flag, get, names, type_of
 from curiax.config.ranges import must_not_be_empty, range_of
-from curiax.config.schema import AtariOptions, Config, GymOptions, keywords
+from curiax.config.schema import AtariOptions, Config, GymOptions, VMPOConfig, keywords
 from curiax.errors import UserError
 
 Options = TypeVar("Options")
@@ -20,9 +20,21 @@ def validate(config: Config) -> Config:
     keywords(config.gym)  # raises if they cannot be read
     if config.world.horizon > config.unroll:
         raise UserError(f"--world.horizon {config.world.horizon}: must be from 1 to the unroll, {config.unroll}")
+    check_values(config)
     refuse_options_of_others(config, "atari", AtariOptions())
     refuse_options_of_others(config, "gym", GymOptions())
     return config
+
+
+def check_values(config: Config) -> None:
+    """Raises a UserError if there are not two streams of reward, or if an option of theirs was set without them."""
+    if config.value == "separate":
+        if config.reward != "mixed":
+            raise UserError(f"--value separate: is for --reward mixed only, not for {config.reward}")
+        return
+    for name in ("intrinsic_discount", "intrinsic_episodic"):
+        if (value := getattr(config.vmpo, name)) != getattr(VMPOConfig(), name):
+            raise UserError(f"{flag(f'vmpo.{name}')} {value}: is for --value separate only, not for {config.value}")
 
 
 def check_options(options: Options) -> Options:

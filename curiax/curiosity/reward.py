@@ -22,6 +22,13 @@ class BonusState(NamedTuple):
     extrinsic: Moments
 
 
+class Rewards(NamedTuple):
+    """The two streams of reward."""
+
+    extrinsic: Float[Array, "T B"]  # r_ext/σ_ext
+    intrinsic: Float[Array, "T B"]  # r_int
+
+
 def moments_init() -> Moments:
     return Moments(count=jnp.zeros(()), first=jnp.zeros(()), second=jnp.zeros(()))
 
@@ -86,22 +93,25 @@ def pay(
     return paid / scale if config.normalise else paid
 
 
-def mix(
+def reward_streams(
     config: BonusConfig,
-    regime: str,
     state: BonusState,
     error: Float[Array, "T B"],
     extrinsic: Float[Array, "T B"],
     valid: Bool[Array, "T B"],
-) -> tuple[BonusState, Float[Array, "T B"], Float[Array, "T B"]]:
-    """New statistics, the reward that the policy is trained on, and its intrinsic part.
+) -> tuple[BonusState, Rewards]:
+    """New statistics, and r_ext/σ_ext and r_int apart."""
+    intrinsic_state, intrinsic = intrinsic_reward(config, state.intrinsic, error, valid)
+    extrinsic_state = moments_update(state.extrinsic, extrinsic, valid, config.decay)
+    scale = mean_and_scale(extrinsic_state, config.decay)[1]
+    return BonusState(intrinsic_state, extrinsic_state), Rewards(jnp.where(valid, extrinsic / scale, 0.0), intrinsic)
+
+
+def mix(config: BonusConfig, regime: str, rewards: Rewards) -> Float[Array, "T B"]:
+    """The reward that the policy is trained on.
 
     intrinsic: r = r_int.   mixed: r = r_ext/σ_ext + w r_int, where w is `intrinsic_weight`, 0.2 in the paper.
     """
-    intrinsic_state, intrinsic = intrinsic_reward(config, state.intrinsic, error, valid)
-    extrinsic_state = moments_update(state.extrinsic, extrinsic, valid, config.decay)
-    state = BonusState(intrinsic_state, extrinsic_state)
     if regime == "intrinsic":
-        return state, intrinsic, intrinsic
-    scale = mean_and_scale(extrinsic_state, config.decay)[1]
-    return state, jnp.where(valid, extrinsic / scale, 0.0) + config.intrinsic_weight * intrinsic, intrinsic
+        return rewards.intrinsic
+    return rewards.extrinsic + config.intrinsic_weight * rewards.intrinsic

@@ -9,19 +9,18 @@ import optax
 from jaxtyping import Array, Float, Key, PRNGKeyArray
 
 from curiax import curiosity as curiosities
-from curiax.agent import popart
 from curiax.agent.distributions import distribution_for
 from curiax.agent.policy import make_agent
-from curiax.agent.returns import vtrace_returns
 from curiax.agent.vmpo import init_duals, project_duals
 from curiax.agent.vmpo_sparse import FORMS
 from curiax.config import Config
 from curiax.curiosity.base import Curiosity
 from curiax.curiosity.experience import from_stream
-from curiax.curiosity.reward import bonus_init, mix
+from curiax.curiosity.reward import bonus_init, reward_streams
 from curiax.curiosity.world_model import gradient_step, make_optimizer, masked_sums
 from curiax.envs.base import Environment
 from curiax.training.rollout import Actor, actor_init, rollout
+from curiax.training.values import values_of
 from curiax.types import EnvSpec, LearnerParams, LearnerState, Loss, Trajectory
 
 Metrics = dict[str, Array]
@@ -47,7 +46,7 @@ class Scored(NamedTuple):
 
     error: Float[Array, "T B"]
     bonus: Any
-    returns: Float[Array, "T B"]
+    returns: Any  # G, or those of each stream of reward
     intrinsic: Float[Array, "T B"]
     temperature: Float[Array, ""]
     critic: Any
@@ -98,7 +97,8 @@ def learner_init(
 ) -> LearnerState:
     """The state before the first update."""
     key, key_agent, key_curiosity, key_stream = jax.random.split(key, 4)
-    agent = make_agent(config.network, spec, key_agent)
+    values = values_of(config)
+    agent = make_agent(config.network, spec, key_agent, values.num_outputs)
     curiosity_params, critic, targets = curiosity.init(key_curiosity, agent.encoder)
     params = LearnerParams(agent, init_duals(FORMS[config.vmpo.form], distribution_for(spec)), curiosity_params)
     return LearnerState(
@@ -108,7 +108,7 @@ def learner_init(
         targets=targets,
         optimizer=optimizer.init(params),
         bonus=bonus_init(),
-        popart=popart.popart_init(),
+        popart=values.init(),
         stream=begin(key_stream),
         key=key,
         num_updates=jnp.int32(0),
@@ -134,17 +134,17 @@ def learner_learn(
 
     done = gradient_step(optimizer, losses, state.params, state.optimizer)
     scored, new = done.aux, done.params
-    form = FORMS[config.vmpo.form]
+    form, values = FORMS[config.vmpo.form], values_of(config)
     used = {"temperature": scored.temperature} if form.keeps_temperature else {}
     new = new._replace(duals=project_duals(new.duals | used))
 
-    statistics = popart.art(state.popart, scored.returns, trajectory.valid, form.popart_step)
-    agent = new.agent._replace(value=popart.pop(new.agent.value, state.popart, statistics))
-    acting = state.acting._replace(value=popart.pop(state.acting.value, state.popart, statistics))
+    statistics = values.art(state.popart, scored.returns, trajectory.valid, form.popart_step)
+    agent = new.agent._replace(value=values.pop(new.agent.value, state.popart, statistics))
+    acting = state.acting._replace(value=values.pop(state.acting.value, state.popart, statistics))
     num_updates = state.num_updates + 1
     refresh = num_updates % config.vmpo.target_period == 0
     metrics = loss_metrics(done.losses) | scored.metrics | gradient_norms(done.grads)
-    metrics |= new.duals | {"value_scale": statistics.scale}
+    metrics |= new.duals | values.scales(statistics)
     state = state._replace(
         params=new._replace(agent=agent),
         acting=jax.tree.map(lambda online, old: jnp.where(refresh, online, old), agent, acting),
@@ -192,26 +192,21 @@ def learner_losses(
     experience = from_stream(agent, trajectory)
     curious = curiosity.score(params.curiosity, state.critic, state.targets, experience, key)
     error = curious.error if paid is None else paid
-    bonus, reward, intrinsic = mix(config.bonus, config.reward, state.bonus, error, trajectory.reward, valid)
+    bonus, rewards = reward_streams(config.bonus, state.bonus, error, trajectory.reward, valid)
 
     belief = experience.belief  # not stopped: policy and value losses train the encoder and the core too
-    value = agent.value(belief)[..., 0]
-    discount = jnp.where(trajectory.terminated, 0.0, vmpo.discount)
-    returns = vtrace_returns(
-        popart.unnormalise(state.popart, value), (1 - vmpo.discount) * reward, discount, valid, vmpo.return_lambda
-    )
-    value_error = popart.normalise(state.popart, returns) - value[:-1]  # (G − V)/σ, the advantage
+    judged = values_of(config).judge(config, state.popart, agent.value(belief), rewards, trajectory)
     policy = form.losses(
-        vmpo, params.duals, agent.policy(belief[:-1]), trajectory.logits, trajectory.action, value_error, valid
+        vmpo, params.duals, agent.policy(belief[:-1]), trajectory.logits, trajectory.action, judged.advantage, valid
     )
-    losses = curious.losses | {
-        "policy": Loss(policy.policy, jnp.array(True)),
-        "value": Loss(jnp.square(value_error), valid, form.value_weight),
+    losses = curious.losses | {"policy": Loss(policy.policy, jnp.array(True))} | judged.losses
+    losses |= {
         "entropy": Loss(-policy.entropy, valid, vmpo.entropy_weight),
         "kl": Loss(jax.lax.stop_gradient(policy.kl), valid, 0.0),  # only a metric
     }
+    intrinsic = rewards.intrinsic
     metrics = jax.lax.stop_gradient(curious.metrics | step_metrics(trajectory, error, intrinsic))
-    return losses, Scored(error, bonus, returns, intrinsic, policy.temperature, curious.critic, metrics)
+    return losses, Scored(error, bonus, judged.returns, intrinsic, policy.temperature, curious.critic, metrics)
 
 
 def loss_metrics(means: dict[str, Float[Array, ""]]) -> Metrics:

@@ -80,3 +80,17 @@ def test_pop_golden():
     popped = pop(head, state(2.0, 13.0), state(-1.0, 26.0))
     np.testing.assert_allclose(popped.layers[0].weight, 0.6 * head.layers[0].weight, rtol=1e-6)
     np.testing.assert_allclose(popped.layers[0].bias, [0.6], rtol=1e-6)
+
+
+def test_pop_leaves_both_outputs_unchanged_each_by_its_own_statistics():
+    head, x = MLP(3, (4,), 2, jax.random.key(0)), jax.random.normal(jax.random.key(1), (5, 3))
+    old, new = (state(2.0, 13.0), state(0.0, 1.0)), (state(-1.0, 26.0), state(0.5, 4.25))  # σ: 3 → 5 and 1 → 2
+    stacked = (
+        PopArt(*(jnp.stack(pair) for pair in zip(*pair_of_states, strict=True))) for pair_of_states in (old, new)
+    )
+    popped = pop(head, *stacked)
+    for output in range(2):
+        before, after = head(x)[:, output], popped(x)[:, output]
+        np.testing.assert_allclose(unnormalise(new[output], after), unnormalise(old[output], before), rtol=1e-5)
+        assert not np.allclose(after, before)
+    np.testing.assert_allclose(popped.layers[-1].weight, head.layers[-1].weight * np.array([[0.6, 0.5]]), rtol=1e-6)

@@ -8,16 +8,22 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis.extra.numpy import arrays
 
-from curiax.agent.returns import vtrace_returns
+from curiax.agent.returns import endless_returns, vtrace_returns
 
 T, B = 7, 2
 patient = settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])  # on busy machines
 compiled = jax.jit(vtrace_returns, static_argnums=4)
+compiled_endless = jax.jit(endless_returns, static_argnums=(2, 4))
 
 
 def returns(values, rewards, discounts, valid, lambda_):
     floats = (jnp.asarray(x, jnp.float32) for x in (values, rewards, discounts))
     return np.asarray(compiled(*floats, jnp.asarray(valid, bool), lambda_))
+
+
+def endless(values, rewards, discount, valid, lambda_):
+    floats = (jnp.asarray(x, jnp.float32) for x in (values, rewards))
+    return np.asarray(compiled_endless(*floats, discount, jnp.asarray(valid, bool), lambda_))
 
 
 def column(*values):
@@ -122,3 +128,47 @@ def test_returns_are_targets_and_carry_no_gradient():
     valid = jnp.ones((3, 1), bool)
     gradient = jax.jit(jax.grad(lambda values: jnp.sum(vtrace_returns(values, rewards, ones, valid, 0.5))))(values)
     np.testing.assert_array_equal(gradient, np.zeros((4, 1)))
+
+
+def test_endless_returns_golden():
+    # o_2 is the final observation of an episode, o_3 the first of the next; V = 1, 2, 100, 4, 8 and r = 1, 3, 50, 5.
+    # γ = λ = 0.5:  G_3 = 5 + 0.5·8 = 9;  the reset pays nothing and takes no time: G_2 = 9
+    # G_1 = 3 + 0.5 (0.5·4 + 0.5·9) = 6.25, of V_3, not V_2;  G_0 = 1 + 0.5 (0.5·2 + 0.5·6.25) = 3.0625
+    values, rewards, valid = column(1, 2, 100, 4, 8), column(1, 3, 50, 5), column(True, True, False, True)
+    np.testing.assert_allclose(endless(values, rewards, 0.5, valid, 0.5), column(3.0625, 6.25, 9.0, 9.0))
+
+
+def test_an_endless_return_bootstraps_from_the_final_observation_only_where_the_unroll_ends_with_it():
+    # o_2 = o_T is final, and the next episode unknown:  G_1 = 3 + 0.5·8 = 7
+    assert endless(column(1, 2, 8), column(1, 3), 0.5, column(True, True), 1.0)[1, 0] == 7.0
+    # o_1 is final and o_2 = o_T the first of the next episode: G_0 = 1 + 0.5·8, and so is G of the final observation.
+    found = endless(column(1, 2, 8), column(1, 3), 0.5, column(True, False), 1.0)
+    np.testing.assert_allclose(found, column(5.0, 8.0))
+
+
+@patient
+@given(streams(), st.sampled_from([0.0, 0.8, 1.0]))
+def test_endless_returns_are_those_of_one_episode_from_which_the_resets_were_cut(stream, lambda_):
+    values, rewards, _, valid = stream
+    found = endless(values, rewards, 0.9, valid, lambda_)
+    for b in range(B):
+        steps = np.flatnonzero(valid[:, b])
+        kept, num_steps = np.append(values[steps, b], values[-1, b]), len(steps)
+        expected = slow_returns(
+            kept[:, None], rewards[steps, b][:, None], np.full((num_steps, 1), 0.9), np.ones((num_steps, 1)), lambda_
+        )
+        np.testing.assert_allclose(found[steps, b], expected[:, 0], rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("lambda_", [0.0, 0.8, 1.0])
+def test_without_an_end_endless_returns_are_the_episodic_ones(lambda_):
+    rng = np.random.default_rng(0)
+    values, rewards, valid = rng.normal(size=(T + 1, B)), rng.normal(size=(T, B)), np.ones((T, B))
+    expected = returns(values, rewards, np.full((T, B), 0.9), valid, lambda_)
+    np.testing.assert_allclose(endless(values, rewards, 0.9, valid, lambda_), expected, rtol=1e-6)
+
+
+def test_endless_returns_carry_no_gradient():
+    rewards, valid = jnp.ones((3, 1)), jnp.array([[True], [False], [True]])
+    gradient = jax.jit(jax.grad(lambda values: jnp.sum(endless_returns(values, rewards, 0.9, valid, 0.5))))
+    np.testing.assert_array_equal(gradient(jnp.ones((4, 1))), np.zeros((4, 1)))

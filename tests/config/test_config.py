@@ -239,6 +239,15 @@ MISTAKES = {
         "--atari.sticky 0.1",
         "is for atari/… only, not for maze/random",
     ),
+    "two values of one stream": ("train --value separate", "--value separate: is for --reward mixed only"),
+    "a discount of no stream": (
+        "train --reward mixed --vmpo.intrinsic-discount 0.9",
+        "--vmpo.intrinsic-discount 0.9: is for --value separate only, not for single",
+    ),
+    "an end of no stream": (
+        "train --reward mixed --vmpo.no-intrinsic-episodic",
+        "--vmpo.intrinsic-episodic False: is for --value separate only",
+    ),
     "noisy study": ("study maze --noise patches", "--atari.noise patches", "is for atari/… only"),
     "unknown maze": ("play maze/brown", "maze/brown", "Did you mean maze/brownian?"),
 }

@@ -46,9 +46,11 @@ def outside(name):
 
 
 def home(name):
-    """A config in which the field may be set: of its own family, and of a method to which a batch of 1 is enough."""
+    """A config in which the field may be set: of its own family, with a value of each stream of reward, and of a method
+    to which a batch of 1 is enough."""
     env = {"atari": "atari/hero", "gym": "gym/CartPole-v1"}.get(name.partition(".")[0], LAPTOP.env)
-    return dataclasses.replace(LAPTOP, env=env, curiosity="byol-explore")
+    streams = {} if name == "reward" else {"reward": "mixed", "value": "separate"}
+    return dataclasses.replace(LAPTOP, env=env, curiosity="byol-explore", **streams)
 
 
 def refusal(name, value):

@@ -22,6 +22,10 @@ each_field = pytest.mark.parametrize("name", FIELDS)
 # What the studies say of fields that are their own, where the flag is not what they name.
 OWN = {"env": "environment", "curiosity": "method", "seed": "seed", "atari.noise": "noise"}
 
+# What an option needs beside it.
+STREAMS = ["--reward", "mixed", "--value", "separate"]
+NEEDS = {"value": STREAMS[:2], "vmpo.intrinsic_discount": STREAMS, "vmpo.intrinsic_episodic": STREAMS}
+
 
 def bare(name):
     """The type of a field without what is annotated to it."""
@@ -105,7 +109,7 @@ def test_a_diagnosis_refuses_what_its_exploration_does_not_read(name, begun):
     value = another(LAPTOP, name)
 
     def give():
-        return diagnose.main([env, *option(name, value)], Console())
+        return diagnose.main([env, *NEEDS.get(name, []), *option(name, value)], Console())
 
     if name == "env_steps":  # an option of the command itself
         request = diagnose.read([env, *option(name, value)])

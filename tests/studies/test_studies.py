@@ -83,6 +83,19 @@ def test_the_study_of_the_preset_changes_one_thing_at_a_time():
     }
 
 
+@pytest.mark.parametrize(("name", "env"), [("values", "gym/MiniGrid-DoorKey-8x8-v0"), ("values-atari", "atari/qbert")])
+def test_the_studies_of_values_change_the_value_functions_alone_and_are_mixed(name, env):
+    study = STUDIES[name]
+    (setting,) = study.settings
+    configs = [
+        member_config(study, base_config(study, "laptop"), Member(setting, label, 0)) for label in study.variants
+    ]
+    assert {(config.env, config.reward, config.curiosity) for config in configs} == {(env, "mixed", "byol-hindsight")}
+    single, separate, endless = (dict(changes(config)) for config in configs)
+    assert separate == single | {"value": "separate"}
+    assert endless == separate | {"vmpo.intrinsic_episodic": False}
+
+
 def test_patterns_choose_runs_by_setting_and_method_and_seed():
     chosen = members(MAZE, only=["on-demand/byol-*", "random/icm/2"])
     assert len(chosen) == 2 * 5 + 1

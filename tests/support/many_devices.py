@@ -5,6 +5,7 @@ python many_devices.py OUT.npz NUM_UPDATES
 
 import dataclasses
 import functools
+import itertools
 import os
 import sys
 
@@ -34,6 +35,11 @@ CONFIG = dataclasses.replace(
 # cancels: their gradients are rounding errors, and Adam makes full steps of them. A larger ε keeps those steps small.
 optax.adam = functools.partial(optax.adam, eps=1e-3)
 DEVICES = (1, 2, 4, 8)
+# With a value of each stream of reward, on fewer devices and for fewer updates.
+STREAMS = dataclasses.replace(
+    CONFIG, reward="mixed", value="separate", vmpo=dataclasses.replace(CONFIG.vmpo, intrinsic_episodic=False)
+)
+STREAMS_DEVICES, STREAMS_UPDATES = (1, 2), 10
 
 
 def main(out: str, num_updates: str) -> None:
@@ -51,6 +57,13 @@ def main(out: str, num_updates: str) -> None:
             belief = row.state.stream.belief
         found[f"{num_devices}/shards"] = len({str(shard.index[0]) for shard in belief.addressable_shards})
         found |= image_gradients(mesh, num_devices)
+    for num_devices in STREAMS_DEVICES:
+        mesh = make_mesh(num_devices, STREAMS.batch_size)
+        *_, row = itertools.islice(train(STREAMS, initial_state(STREAMS), mesh), STREAMS_UPDATES)
+        name = f"{num_devices}/streams"
+        found |= {f"{name}/{metric}": value for metric, value in row.metrics.items() if metric.startswith("loss/")}
+        leaves = jax.tree_util.tree_flatten_with_path((row.state.params, row.state.popart))[0]
+        found |= {f"{name}/params{jax.tree_util.keystr(path)}": np.asarray(leaf) for path, leaf in leaves}
     found["refused"] = refusal(lambda: make_mesh(3, CONFIG.batch_size))
     np.savez(out, **found)
 

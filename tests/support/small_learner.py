@@ -6,7 +6,6 @@ import numpy as np
 import optax
 
 from curiax import curiosity as curiosities
-from curiax.agent.popart import popart_init
 from curiax.agent.vmpo import init_duals
 from curiax.agent.vmpo_sparse import FORMS
 from curiax.config import Config, NetworkConfig, VMPOConfig, WorldConfig
@@ -15,6 +14,7 @@ from curiax.curiosity.reward import bonus_init
 from curiax.curiosity.world_model import masked_means, weighted_sum
 from curiax.envs.base import Environment
 from curiax.training.learner import learner_learn, learner_losses, make_learner
+from curiax.training.values import values_of
 from curiax.types import EnvSpec, LearnerState, Loss, TimeStep, Trajectory
 
 T, B, A = 5, 4, 3
@@ -62,8 +62,8 @@ def make_state(config: Config) -> LearnerState:
             lambda leaf: jnp.asarray(rng.uniform(-1, 1, leaf.shape), leaf.dtype), shapes.critic.params
         )
         state = state._replace(critic=CriticState(critic, critic_optimizer(config).init(critic)))
-    state = state._replace(params=params, optimizer=SGD.init(params), bonus=bonus_init(), popart=popart_init())
-    return state._replace(key=KEY, num_updates=jnp.int32(0))
+    state = state._replace(params=params, optimizer=SGD.init(params), bonus=bonus_init())
+    return state._replace(popart=values_of(config).init(), key=KEY, num_updates=jnp.int32(0))
 
 
 def learn_by(config: Config, state: LearnerState, trajectory: Trajectory):

@@ -65,6 +65,14 @@ def test_parameters_after_50_updates_agree_to_1e_4(numbers, num_devices):
 
 
 @pytest.mark.slow
+def test_with_a_value_of_each_stream_of_reward_losses_and_parameters_agree_too(numbers):
+    found = names(numbers, "streams")
+    assert {"loss/value_extrinsic", "loss/value_intrinsic"} <= set(found) and len(found) > 40
+    for name in found:
+        assert same(numbers, 2, f"streams/{name}"), name
+
+
+@pytest.mark.slow
 def test_streams_are_sharded_over_the_devices(numbers):
     assert [int(numbers[f"{n}/shards"]) for n in (1, *DEVICES)] == [1, *DEVICES]
 
