@@ -1,12 +1,13 @@
 """One environment, and noise in half of its cells: a tabular learner that is paid by curiosity alone.
 
-A cell of a grid shows 200 bits. In half of the cells they are random at every visit, and in the others a fixed pattern for
-each way to come there. Where is the reward paid? See docs/one_env.md.
+A cell of a grid shows 200 bits. In half of the cells they are random at every visit, and in the others a fixed pattern
+for each way to come there. Where is the reward paid? See docs/one_env.md.
 
     python examples/noisy_cells.py --method icm+hindsight --seed 0
 """
 
 import argparse
+import itertools
 from typing import NamedTuple
 
 import numpy as np
@@ -84,7 +85,7 @@ def main(arguments: list[str] | None = None) -> float:
     options = parser.parse_args(arguments)
     rewards, noisy = run(options.method, options.seed, options.steps)
     edges = np.arange(0, options.steps + 1, 5_000)
-    for start, end in zip(edges[:-1], edges[1:], strict=True):
+    for start, end in itertools.pairwise(edges):
         paid, where = rewards[start:end], noisy[start:end]
         means = paid[~where].mean(), paid[where].mean()
         print(f"steps {start:>6,} to {end:>6,}   learnable {means[0]:7.3f}   noise {means[1]:7.3f}", flush=True)

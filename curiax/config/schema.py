@@ -58,7 +58,7 @@ class WorldConfig:
     layer_norm: bool = True
     """normalise the hidden layers of generator and reconstructor (LayerNorm without scale and shift)"""
     skip: bool = False
-    """add linear maps, from outcome and ε to z and from z to the reconstruction: they carry noise of more numbers than
+    """add linear maps, from the outcome to z and from z to the reconstruction: they carry noise of more numbers than
     the hidden layers have units"""
     latent: Annotated[int, Range(0, 2**16)] = 32
     """size of the hindsight vector z"""

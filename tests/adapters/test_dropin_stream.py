@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from curiax import curiosity as curiosities
-from curiax import dropin
 from curiax.agent.distributions import distribution_for
 from curiax.agent.policy import believe, make_agent
 from curiax.agent.popart import popart_init
 from curiax.agent.vmpo import init_duals
 from curiax.agent.vmpo_sparse import FORMS
-from curiax.curiosity.reward import bonus_init, moments_init
-from curiax.dropin import DropInState, Memory
+from curiax.curiosity.reward import bonus_init, grown_mean_and_scale, mean_and_scale, moments_init
+from curiax.dropin import functions
+from curiax.dropin.functions import DropInState, Memory
 from curiax.envs.spaces import Segment
 from curiax.training.learner import learner_losses
 from curiax.types import Experience, LearnerParams, LearnerState, Trajectory
@@ -28,7 +28,7 @@ def test_errors_and_rewards_are_those_of_the_training_program():
     setup = make("byol-hindsight")._setup
     config, spec, key = setup.config, setup.spec, jax.random.key(5)
     agent = make_agent(config.network, spec, jax.random.key(1))
-    world = dropin.model_of(setup).init(jax.random.key(2), agent)
+    world = functions.model_of(setup).init(jax.random.key(2), agent)
     obs, action, *_ = segment(ends=())
     none = jnp.zeros((T + 1, B), bool)
     trajectory = Trajectory(
@@ -55,11 +55,12 @@ def test_errors_and_rewards_are_those_of_the_training_program():
     state = DropInState(world, moments_init(), key)
     memory = Memory(trajectory.belief, trajectory.previous_action, none[0])
     pairs = Segment(trajectory.obs[:-1], trajectory.action, trajectory.obs[1:], none[1:])
-    rewards = dropin.reward(setup, state, memory, pairs)
-    after, _, metrics = dropin.update(setup, state, memory, pairs)
+    rewards = functions.see(setup, state, memory, pairs).reward
+    after, _, metrics = functions.update(setup, state, memory, pairs)
     np.testing.assert_allclose(rewards, scored.intrinsic, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(metrics["error"], np.mean(scored.error), rtol=1e-5)
-    np.testing.assert_allclose(after.moments, scored.bonus.intrinsic, rtol=1e-5)  # of errors and of their squares
+    mean, scale = mean_and_scale(scored.bonus.intrinsic, config.bonus.decay)
+    np.testing.assert_allclose(grown_mean_and_scale(after.moments), (mean, scale), rtol=1e-5)
     assert rewards.max() > 0.5
 
 
@@ -68,10 +69,10 @@ def test_an_episode_that_ends_within_is_scored_as_in_a_stream(method):
     """All trajectories end at step 2: a stream then holds their final observations as a step of its own."""
     setup = make(method, options={"world.horizon": 2})._setup
     curiosity = curiosities.make(setup.config, setup.spec)
-    world = dropin.initial_state(setup).world
+    world = functions.initial_state(setup).world
     obs, action, next_obs, terminated, truncated = segment(ends=[(2, b) for b in range(B)])
     ended = terminated | truncated
-    memory = dropin.fresh_memory(setup, B)
+    memory = functions.fresh_memory(setup, B)
 
     stream = np.concatenate([obs[:3], next_obs[2:3], obs[3:], next_obs[-1:]])
     acted = jnp.asarray(np.concatenate([action[:3], action[:1], action[3:]]), jnp.int32)
@@ -89,8 +90,8 @@ def test_an_episode_that_ends_within_is_scored_as_in_a_stream(method):
 
     def by_pairs(params):
         pairs = Segment(jnp.asarray(obs), jnp.asarray(action, jnp.int32), jnp.asarray(next_obs), jnp.asarray(ended))
-        experience_of = functools.partial(dropin.experience_of, memory=memory, segment=pairs)
-        return dropin.model_of(setup).score(world._replace(params=params), experience_of, jax.random.key(0))
+        experience_of = functools.partial(functions.experience_of, memory=memory, segment=pairs)
+        return functions.model_of(setup).score(world._replace(params=params), experience_of, jax.random.key(0))
 
     expected, got = (jax.jit(f)(world.params) for f in (by_stream, by_pairs))
     np.testing.assert_allclose(got.error, np.delete(expected.error, 3, axis=0), rtol=1e-4, atol=1e-6)

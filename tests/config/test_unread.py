@@ -72,7 +72,7 @@ def begun(monkeypatch):
     monkeypatch.setattr("curiax.lab.scm.run.run", begin)
     monkeypatch.setattr("curiax.lab.patches.run.run", begin)
     monkeypatch.setattr("curiax.lab.diagnose.run.run", lambda request, console: begin(request.config))
-    monkeypatch.setattr(dropin, "begin", lambda setup: begin(setup.config))
+    monkeypatch.setattr("curiax.dropin.curiosity.begin", lambda setup: begin(setup.config))
     return configs
 
 

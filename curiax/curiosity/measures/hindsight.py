@@ -38,17 +38,13 @@ def hindsight(config: Config) -> Measure:
         key_core, key_generator, key_reconstructor, key_critic = jax.random.split(key, 4)
         context = sizes.state + sizes.action
         num_generator, num_reconstructor = context + sizes.target + world.noise, sizes.state + world.latent
-        # In the inputs, (w̄, ε) follow the context, and z follows the belief.
-        skips = ((context, num_generator), (sizes.state, num_reconstructor)) if world.skip else (None, None)
-        return {
-            "core": GRU(sizes.action, sizes.state, key_core),
-            "generator": Generator(
-                num_generator, world.hidden, world.latent, key_generator, world.layer_norm, skips[0]
-            ),
-            "reconstructor": MLP(
-                num_reconstructor, world.hidden, sizes.target, key_reconstructor, world.layer_norm, skip=skips[1]
-            ),
-        }, critic_init(config, context, key_critic)
+        # In the inputs, w̄ follows the context, and z the belief. ε has no linear map: its noise would hide w̄ in z.
+        skips = ((context, context + sizes.target), (sizes.state, num_reconstructor)) if world.skip else (None, None)
+        form = (world.hidden, world.layer_norm)
+        generator = Generator(num_generator, form[0], world.latent, key_generator, form[1], skips[0])
+        reconstructor = MLP(num_reconstructor, form[0], sizes.target, key_reconstructor, form[1], skip=skips[1])
+        parts = {"core": GRU(sizes.action, sizes.state, key_core), "generator": generator}
+        return parts | {"reconstructor": reconstructor}, critic_init(config, context, key_critic)
 
     def score(
         params: Params,
