@@ -43,7 +43,7 @@ def test_a_number_stays():
         (("automatic",), r"^coefficient: got 'automatic', expected a number of at least 0, or 'auto'$"),
         ((-1,), "^coefficient: got -1, expected"),
         ((float("nan"),), "^coefficient: got nan, expected"),
-        (("auto", 1), "^share: got 1, expected a number between 0 and 1$"),
+        (("auto", 1.0), "^share: got 1.0, expected a number between 0 and 1$"),
     ],
 )
 def test_mistakes_are_one_line(arguments, line):
