@@ -13,7 +13,7 @@ from curiax.dropin.settings import Setup, check_config
 from curiax.envs.spaces import Actions, Observations, Segment
 from curiax.training.run.checkpoints import from_arrays, to_arrays
 
-FORMAT = 4
+FORMAT = 5
 
 
 class Stored(NamedTuple):
