@@ -59,9 +59,7 @@ def whiten(targets: RNDTargets, obs: Shaped[Array, "T B *obs"]) -> Float[Array, 
     return jnp.clip((obs.astype(jnp.float32) - mean) / scale, -CLIP, CLIP)
 
 
-def observe(
-    targets: RNDTargets, obs: Shaped[Array, "T B *obs"], valid: Bool[Array, "T B"] | None = None
-) -> RNDTargets:
+def observe(targets: RNDTargets, obs: Shaped[Array, "T B *obs"], valid: Bool[Array, "T B"] | None = None) -> RNDTargets:
     """Merges the moments of a batch, or of its valid part, into the running ones (Chan et al., 1979)."""
     obs = obs.astype(jnp.float32)
     valid = jnp.ones(obs.shape[:2], bool) if valid is None else valid

@@ -15,14 +15,13 @@ import numpy as np
 from curiax import curiosity as curiosities
 from curiax.config import Config
 from curiax.dropin import arrays, functions
-from curiax.dropin.files import Stored, from_bytes, to_bytes
+from curiax.dropin.files import Stored, from_bytes, read_saved, to_bytes
 from curiax.dropin.functions import Memory, begin, fresh_memory
 from curiax.dropin.replay import Pieces, Replay, rows_of
 from curiax.dropin.settings import COLUMNS, STEPS, make_setup
 from curiax.dropin.watch import CHECK_EVERY, SETTLED, Watch
 from curiax.envs.spaces import Segment, check_segment, read_action_space, read_observation_space, require_finite
-from curiax.errors import UserError, first_line
-from curiax.training.run.files import read_bytes
+from curiax.errors import UserError
 from curiax.training.run.outputs import writing_file
 
 
@@ -114,6 +113,8 @@ class Curiosity:
         if not segment.valid.any():
             self.reset()
             return 0.0 if alone else arrays.like(obs)(np.zeros(segment.valid.shape[1], np.float32))
+        if self._pending and self._pending[-1].ended.shape != segment.ended.shape:
+            self._learn_pending()
         memory = self._memory_for(segment) if self._online is None else self._online
         seen = functions.see(self._setup, self._state, memory, segment, len(self._pending))
         rewards = np.array(seen.reward)
@@ -207,13 +208,8 @@ class Curiosity:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Curiosity":
         """Reads a file that `save` wrote."""
-        content = read_bytes(Path(path))
         new = object.__new__(cls)
-        try:
-            new.__setstate__(content)
-        except Exception as error:  # a damaged file may raise anything
-            expected = "expected a file that this version's `save` wrote"
-            raise UserError(f"path: got {path}, {expected} ({first_line(error)})") from None
+        read_saved(path, new.__setstate__)
         return new
 
     def _check(self, call: str, *given: Any) -> tuple[Segment, Memory]:
@@ -236,10 +232,10 @@ class Curiosity:
             raise UserError(f"obs: got shape {list(given[0].shape)}, expected {expected}")
         axes = (None, None) if alone else (None,)
         segment = check_segment(space, self._setup.actions, *(x[axes] for x in given))
-        batch_size = segment.ended.shape[1]
-        if self._pending and self._pending[-1].ended.shape[1] != batch_size:
+        batch_size, before = segment.ended.shape[1], self._pending[-1].ended if self._pending else segment.ended
+        if before.shape[1] != batch_size and not before.all():
             raise UserError(
-                f"obs: got {batch_size} environments, expected {self._pending[-1].ended.shape[1]} as before"
+                f"obs: got {batch_size} environments, expected {before.shape[1]} as before, or a reset first"
             )
         return segment, alone
 

@@ -124,7 +124,7 @@ def test_what_came_by_observe_is_not_mixed_with_segments():
     curiosity.observe(*steps_of(data)[0])
     with pytest.raises(curiax.UserError, match=r"^update: got a segment, but the last 1 steps came by observe"):
         curiosity.update(*data)
-    with pytest.raises(curiax.UserError, match=r"^obs: got 3 environments, expected 1 as before$"):
+    with pytest.raises(curiax.UserError, match=r"^obs: got 3 environments, expected 1 as before, or a reset first$"):
         curiosity.observe(*(array[0] for array in segment()))
     with pytest.raises(
         curiax.UserError, match=r"^obs: got shape \[2\], expected \[3\], or \[B, 3\] of B environments$"
