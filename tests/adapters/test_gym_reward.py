@@ -119,20 +119,18 @@ def test_auto_holds_the_share_of_the_discounted_return(mode):
 
 def test_a_reset_of_some_environments_begins_their_episodes_only():
     """In mode DISABLED the caller resets, also in the middle of an episode."""
+    settings, which = {"mode": AutoresetMode.DISABLED}, np.array([True, False, False])
     actions = np.zeros(3, int)
-
-    def third_step(mask):
-        envs = wrap(vector(mode=AutoresetMode.DISABLED), "byol-explore", **STILL)
+    whole, some, fresh = (wrap(vector(**settings), "byol-explore", **STILL) for _ in range(3))
+    for envs in (whole, some):
         envs.reset(seed=1)
         envs.step(actions)
-        if mask is not None:
-            obs, _ = envs.reset(options={"reset_mask": mask})
-            assert (obs[:, 1] == 0).tolist() == mask.tolist()
-        return envs.step(actions)[4]["intrinsic_reward"]
-
-    whole, some = third_step(None), third_step(np.array([True, False, False]))
-    assert abs(some[0] - whole[0]) > 1e-4
-    np.testing.assert_allclose(some[1:], whole[1:], rtol=1e-5)
+    obs, _ = some.reset(options={"reset_mask": which})
+    assert (obs[:, 1] == 0).tolist() == which.tolist()
+    fresh.env.envs[0].episode = 0
+    assert (fresh.reset(seed=1)[0][0] == obs[0]).all()  # the same second episode, with no belief from the first
+    paid, gone_on, begun = (envs.step(actions)[4]["intrinsic_reward"] for envs in (some, whole, fresh))
+    np.testing.assert_allclose(paid, np.where(which, begun, gone_on), rtol=1e-5)
 
 
 def test_a_full_reset_clears_the_beliefs():
