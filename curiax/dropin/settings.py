@@ -1,6 +1,5 @@
 """The settings of a curiosity in somebody's loop: which fields it reads, and which it sizes by itself."""
 
-import math
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
@@ -113,7 +112,7 @@ def fit_budget(setup: Setup, budget: int, given: Mapping[str, Any]) -> Setup:
 def too_short(config: Config, num_updates: int) -> list[str]:
     """What a run of so many updates is too short for."""
     lines, half_life = [], config.world.half_life
-    memory = math.ceil(1 / (1 - config.bonus.decay))
+    memory = round(1 / (1 - config.bonus.decay))
     if curiosities.uses_hindsight(config.curiosity) and num_updates < FEW:
         lines.append(f"too few for hindsight to hold noise, which takes about {FEW}")
     if memory > num_updates:
