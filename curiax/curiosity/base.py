@@ -55,6 +55,7 @@ class Curiosity(NamedTuple):
     score: Callable[[Params, Params, State, Experience, PRNGKeyArray], CuriosityOutput]
     follow: Callable[[State, Params, Array], State]  # targets, agent's encoder, o_{t+1} [T, B, ...] -> targets
     trains_beliefs: bool = False  # do its losses train the agent's encoder and core?
+    signed: bool = False  # may its errors be below zero, and mean it? Then they are never prioritised (reward.py)
 
 
 class Represented(NamedTuple):
@@ -88,6 +89,7 @@ class Representation(NamedTuple):
 class Measure(NamedTuple):
     init: Callable[[PRNGKeyArray, Sizes], tuple[Params, Params]]  # -> params, critic
     score: Callable[..., CuriosityOutput]  # params, critic, represented, valid, distance, key
+    signed: bool = False  # as in `Curiosity`
 
 
 def combine(representation: Representation, measure: Measure) -> Curiosity:
@@ -104,7 +106,7 @@ def combine(representation: Representation, measure: Measure) -> Curiosity:
         output = measure.score(params[1], critic, represented, experience.valid, representation.distance, key)
         return output._replace(losses=represented.losses | output.losses, metrics=represented.metrics | output.metrics)
 
-    return Curiosity(init=init, score=score, follow=representation.follow, trains_beliefs=representation.trains_beliefs)
+    return Curiosity(init, score, representation.follow, representation.trains_beliefs, measure.signed)
 
 
 def from_beliefs(

@@ -95,7 +95,7 @@ def see(
     error = model_of(setup).score(state.world, experience, key).error
     moments = moments_after(setup, state.moments, error)
     after, beliefs = memory_after(memory, seen[-1], segment)
-    return Seen(pay(setup.config.bonus, *grown_mean_and_scale(moments), error), error, moments, after, beliefs)
+    return Seen(pay(setup.bonus, *grown_mean_and_scale(moments), error), error, moments, after, beliefs)
 
 
 @functools.partial(jax.jit, static_argnums=0)
@@ -129,7 +129,7 @@ def step(setup: Setup, state: DropInState, memory: Memory, segment: Segment) -> 
 def reward_metrics(setup: Setup, moments: Moments, error: Float[Array, "T B"]) -> dict[str, Array]:
     """Mean error and reward of new transitions, and the statistics that rewards are computed with."""
     mean, scale = grown_mean_and_scale(moments)
-    reward = pay(setup.config.bonus, mean, scale, error)
+    reward = pay(setup.bonus, mean, scale, error)
     named = {"error": jnp.mean(error), "reward": jnp.mean(reward)}
     return named | {"statistics/mean": mean, "statistics/scale": scale}
 

@@ -21,7 +21,9 @@ METHODS = (
     *("ae", "icm", "emi", "rnd", "dora", "ama", "byol-explore", "random+predict", "pixel+predict"),
     *("byol-hindsight", "ae+hindsight", "icm+hindsight", "emi+hindsight", "random+hindsight", "pixel+hindsight"),
     *(f"{name}+hindsight-averaged" for name in ("byol", "ae", "icm", "emi", "random", "pixel")),
+    *("lpm", "critic", "lbs", "disagreement", "progress"),
 )
+OWN_UNITS = ("lpm", "critic", "lbs")  # measures whose rewards are logarithms, roots or nats, not prediction errors
 PREDICTORS = {"byol": "byol-explore", "icm": "icm", "ae": "ae"}  # names in Table 1 of REPRESENTATION+predict
 ORDINARY, NOISE, NOVELTY = range(len(CLASSES))
 LIT = CHUNK * NUM_DARK  # the first update with lit lamps
@@ -73,9 +75,10 @@ Found = Mapping[tuple[str, str, int], Measured]  # kind, method, seed
 
 
 def reference_of(method: str) -> str | None:
-    """The method that pays the prediction error of the same representation; None for RND, DORA and EMI."""
+    """The method that pays the prediction error of the same representation; None for RND, DORA, EMI and rewards in
+    units of their own."""
     representation, _, measure = resolve(method).partition("+")
-    if not measure:
+    if not measure or measure in OWN_UNITS:
         return None
     return PREDICTORS.get(representation, f"{representation}+predict")
 
@@ -95,8 +98,8 @@ def num_unlearned(reference: Measured) -> int:
 
 
 def make_row(method: str, kind: str, seed: int, measured: Measured, reference: Measured | None) -> Row:
-    """Rewards relative to the prediction error of the same representation on the same transitions. Those of RND, DORA
-    and EMI are relative to their own reward for all transitions in the first updates."""
+    """Rewards relative to the prediction error of the same representation on the same transitions. Those without a
+    reference are relative to their own reward for all transitions in the first updates."""
     end, unlearned = len(measured.total), num_unlearned(reference or measured)
     noise, novelty = mean(measured, NOISE, end - LAST, end), mean(measured, NOVELTY, LIT, LIT + unlearned)
     if reference is None:
