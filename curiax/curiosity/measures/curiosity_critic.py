@@ -11,7 +11,7 @@ from curiax.agent.networks import MLP
 from curiax.config import Config
 from curiax.curiosity.base import Distance, Measure, Represented, Sizes, credit
 from curiax.curiosity.measures.predict import OpenLoop, context_of, loop_from, open_loop
-from curiax.curiosity.measures.recent import SIZE, draw
+from curiax.curiosity.measures.recent import SIZE, draw, mean_loss
 from curiax.types import CuriosityOutput, Loss, Params
 
 
@@ -62,7 +62,7 @@ def curiosity_critic(config: Config) -> Measure:
         after = jnp.sqrt(jax.lax.stop_gradient(distance(again.target, params["predictor"](again.after))))
         regression = jnp.square(params["critic"](context_of(again))[..., 0] - after)
         return CuriosityOutput(
-            losses={"prediction": Loss(distances, loop.valid), "error_after": Loss(regression, again.valid)},
+            losses={"prediction": Loss(distances, loop.valid), "error_after": mean_loss(regression, again.valid)},
             error=credit(error - left, loop.valid),
             metrics={
                 "prediction_error": jnp.mean(distances, where=loop.valid),

@@ -11,7 +11,7 @@ from curiax.agent.networks import MLP
 from curiax.config import Config
 from curiax.curiosity.base import Distance, Measure, Represented, Sizes, credit
 from curiax.curiosity.measures.predict import context_of, open_loop
-from curiax.curiosity.measures.recent import SIZE, draw
+from curiax.curiosity.measures.recent import SIZE, draw, mean_loss
 from curiax.types import CuriosityOutput, Loss, Params
 
 FLOOR = 1e-8  # added to errors before the logarithm
@@ -29,7 +29,7 @@ def lpm(config: Config) -> Measure:
     """Learning progress monitoring (Hou et al., 2026):  ε(t, i) = log distance(w̄_{t+i}, ψ(b_{t,i})).
 
     The error model g(b_{t,i−1}, a_{t+i−1}) regresses the ε of a queue, all from before the model's last step.
-    Reward g − ε, signed, and zero until the queue is full.
+    Reward g − ε, signed, and zero until the queue is full. g is a network plus the mean ε of the queue.
     """
     world = config.world
 
@@ -53,16 +53,16 @@ def lpm(config: Config) -> Measure:
         loop = open_loop(params["core"], represented, valid, world.horizon)
         error = distance(loop.target, params["predictor"](loop.after))
         log_error, context = jax.lax.stop_gradient(jnp.log(error + FLOOR)), context_of(loop)
-        expected = jax.lax.stop_gradient(params["error_model"](context)[..., 0])
+        expected = jax.lax.stop_gradient(expect(params, queue, context))
         progress = jnp.where(queue.count >= SIZE, expected - log_error, 0.0)
 
         # The regression includes this batch, whose ε are of the model before the step that the regression is part of.
         queue = push(queue, context, log_error, loop.valid, key)
-        regression = jnp.square(params["error_model"](queue.context)[..., 0] - queue.error)
+        regression = jnp.square(expect(params, queue, queue.context) - queue.error)
         return CuriosityOutput(
             losses={
                 "prediction": Loss(error, loop.valid),
-                "log_error": Loss(regression, jnp.arange(SIZE) < queue.count),
+                "log_error": mean_loss(regression, jnp.arange(SIZE) < queue.count),
             },
             error=credit(progress, loop.valid),
             metrics={
@@ -74,6 +74,12 @@ def lpm(config: Config) -> Measure:
         )
 
     return Measure(init, score, signed=True)
+
+
+def expect(params: Params, queue: Queue, context: Float[Array, "*batch C"]) -> Float[Array, "*batch"]:
+    """g. The errors of all transitions fall at first, and a network alone would be late by hundreds of steps."""
+    mean = jnp.sum(queue.error) / jnp.clip(queue.count, 1, SIZE).astype(jnp.float32)
+    return mean + params["error_model"](context)[..., 0]
 
 
 def push(
