@@ -22,6 +22,11 @@ LOSSES = {
     "dora": {"evalue"},
     "ama": {"likelihood"},
     "random+hindsight": {"reconstruction", "invariance"},
+    "lpm": {"prediction", "log_error"},
+    "critic": {"prediction", "error_after"},
+    "lbs": {"surprise", "likelihood"},
+    "disagreement": {"prediction"},
+    "progress": {"prediction"},
 }
 
 

@@ -158,6 +158,9 @@ def test_every_method_of_table_1_is_measured():
         ("random+hindsight", "random+predict"),
         ("rnd", None),
         ("dora", None),
+        ("progress", "pixel+predict"),
+        ("disagreement", "random+predict"),
+        ("lpm", None),
     ],
 )
 def test_a_method_is_set_beside_the_prediction_error_of_its_representation(method, reference):
