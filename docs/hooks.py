@@ -94,7 +94,8 @@ def methods_table() -> str:
     return f"""# The table of methods
 
 A prediction-error method is a **representation** (what are x_t and x_{{t+1}}?) and a **measure** (how is a transition
-scored?): the paper's Table 1, and five methods beside it (*). This page is made from the table that the code runs on; `curiax list methods` prints it.
+scored?): the paper's Table 1, and five methods beside it (*). This page is made from the table that the code runs on;
+`curiax list methods` prints it.
 
 ## How each works
 
@@ -104,7 +105,8 @@ scored?): the paper's Table 1, and five methods beside it (*). This page is made
 
 ## What the paper says of each
 
-Claims of the paper's Table 1, not measurements; those with a star are not in that table, and the claims their authors'. [Noise and novelty apart](scm.md) measures them.
+Claims of the paper's Table 1, not measurements; methods with a star are not in that table, and the claims are their
+authors'. [Noise and novelty apart](scm.md) measures them.
 
 {table(claims)}
 

@@ -30,7 +30,7 @@ CONTEXT = SIZES.state + SIZES.action
 
 
 def by_hand(count):
-    """Prediction 1 of targets 3, so ε = log 4; a queue of `count` transitions whose ε have mean 5; the network adds 2."""
+    """Predictions 1 of targets 3, so ε = log 4; `count` transitions with ε = 5 in the queue; the network adds 2."""
     params, _ = start("lpm")
     params |= {"predictor": constant(params["predictor"], 1.0), "error_model": constant(params["error_model"], 2.0)}
     represented = make_represented()._replace(target=jnp.full((T, B, SIZES.target), 3.0))
@@ -103,4 +103,4 @@ def test_what_is_being_learned_is_paid():
 
 
 def test_the_horizon_has_two_steps():
-    assert CONFIG.world.horizon == 2 and PAIRS == CREDITED.sum()
+    assert CONFIG.world.horizon == 2 and CREDITED.sum() == PAIRS

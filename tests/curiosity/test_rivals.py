@@ -11,7 +11,7 @@ from curiax.config import BonusConfig
 from curiax.curiosity import MEASURES, METHODS, make
 from curiax.curiosity.base import Represented
 from curiax.curiosity.measures.recent import SIZE, draw, mean_loss
-from curiax.curiosity.reward import moments_init, pay, rules_for
+from curiax.curiosity.reward import pay, rules_for
 from curiax.curiosity.world_model import masked_means
 from curiax.types import EnvSpec
 from tests.support.small_measure import CONFIG, KEY, SIZES, VALID, B, T, make_represented, routes, score, start

@@ -66,6 +66,13 @@ def routes(name):
     return trained
 
 
+def total(params, measure, state, represented, key):
+    """The weighted sum of the mean losses, and the output."""
+    valid = jnp.ones(represented.state.shape[:2], bool)
+    output = measure.score(params, state, represented, valid, squared_distance, key)
+    return weighted_sum(output.losses, masked_means(output.losses)), output
+
+
 def train(name, stream, num_updates, config, sizes, seed=0):
     """Parameters and state after Adam's steps on `stream(key)`, and the reward and prediction error of each step."""
     measure, optimizer = MEASURES[name](config), optax.adam(3e-3)
@@ -74,14 +81,7 @@ def train(name, stream, num_updates, config, sizes, seed=0):
     def update(carry, key):
         params, state, adam = carry
         key_stream, key_score = jax.random.split(key)
-        represented = stream(key_stream)
-        valid = jnp.ones(represented.state.shape[:2], bool)
-
-        def total(params):
-            output = measure.score(params, state, represented, valid, squared_distance, key_score)
-            return weighted_sum(output.losses, masked_means(output.losses)), output
-
-        grads, output = jax.grad(total, has_aux=True)(params)
+        grads, output = jax.grad(total, has_aux=True)(params, measure, state, stream(key_stream), key_score)
         with jax.numpy_dtype_promotion("standard"):
             updates, adam = optimizer.update(grads, adam)
         error = output.metrics.get("prediction_error", jnp.zeros(()))

@@ -1,4 +1,4 @@
-"""The measure *disagreement*: pay for how much five forward models differ. With enough data they agree, even on noise."""
+"""The measure *disagreement*: pay for how much five forward models differ. With enough data they agree on noise too."""
 
 import jax
 import jax.numpy as jnp

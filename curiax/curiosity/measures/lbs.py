@@ -16,7 +16,7 @@ Gaussian = tuple[Float[Array, "*batch Z"], Float[Array, "*batch Z"]]  # mean and
 
 
 def latent_surprise(config: Config) -> Measure:
-    """Latent Bayesian surprise (Mazzaglia et al., 2022):  p(z | b_{t,i}),  q(z | b_{t,i}, w̄_{t+i}),  diagonal Gaussians.
+    """Latent Bayesian surprise (Mazzaglia et al., 2022):  p(z | b_{t,i}),  q(z | b_{t,i}, w̄_{t+i}),  both Gaussian.
 
     Loss KL(q ‖ p) − 1/β log N(w̄_{t+i}; ψ(z), 1) with z from q, reward KL(q ‖ p).
     1/β is the weight of reconstruction, `world.reconstruction_weight`, as in hindsight.

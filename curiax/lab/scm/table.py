@@ -75,10 +75,9 @@ Found = Mapping[tuple[str, str, int], Measured]  # kind, method, seed
 
 
 def reference_of(method: str) -> str | None:
-    """The method that pays the prediction error of the same representation; None for RND, DORA, EMI and rewards in
-    units of their own."""
+    """The method that pays the prediction error of the same representation; None for RND, DORA and EMI."""
     representation, _, measure = resolve(method).partition("+")
-    if not measure or measure in OWN_UNITS:
+    if not measure:
         return None
     return PREDICTORS.get(representation, f"{representation}+predict")
 
@@ -86,6 +85,11 @@ def reference_of(method: str) -> str | None:
 def mean(measured: Measured, classes: int | slice, begin: int, end: int) -> float:
     """The mean error per transition over updates begin … end − 1."""
     return float(measured.total[begin:end, classes].sum() / max(measured.count[begin:end, classes].sum(), 1.0))
+
+
+def size_at_first(measured: Measured) -> float:
+    """The mean error of the first updates, without the sign of each update's."""
+    return float(np.abs(measured.total[:FIRST].sum(axis=1)).sum() / measured.count[:FIRST].sum())
 
 
 def num_unlearned(reference: Measured) -> int:
@@ -99,11 +103,11 @@ def num_unlearned(reference: Measured) -> int:
 
 def make_row(method: str, kind: str, seed: int, measured: Measured, reference: Measured | None) -> Row:
     """Rewards relative to the prediction error of the same representation on the same transitions. Those without a
-    reference are relative to their own reward for all transitions in the first updates."""
+    reference, or in units of their own, are relative to their own for all transitions in the first updates."""
     end, unlearned = len(measured.total), num_unlearned(reference or measured)
     noise, novelty = mean(measured, NOISE, end - LAST, end), mean(measured, NOVELTY, LIT, LIT + unlearned)
-    if reference is None:
-        new = mean(measured, slice(None), 0, FIRST)
+    if reference is None or resolve(method).partition("+")[2] in OWN_UNITS:
+        new = size_at_first(measured)
         return Row(method, kind, seed, noise / new, novelty / new, *measured[2:])
     return Row(
         *(method, kind, seed),
