@@ -53,7 +53,8 @@ class Curiosity(NamedTuple):
         [PRNGKeyArray, Params], tuple[Params, Params, State]
     ]  # key, agent's encoder -> params, critic, targets
     score: Callable[[Params, Params, State, Experience, PRNGKeyArray], CuriosityOutput]
-    follow: Callable[[State, Params, Array], State]  # targets, agent's encoder, o_{t+1} [T, B, ...] -> targets
+    # targets, agent's encoder, o_{t+1} [T, B, ...], and which of these count [T, B] or None for all -> targets
+    follow: Callable[[State, Params, Array, Array | None], State]
     trains_beliefs: bool = False  # do its losses train the agent's encoder and core?
     signed: bool = False  # may its errors be below zero, and mean it? Then they are never prioritised (reward.py)
 
@@ -82,7 +83,7 @@ class Representation(NamedTuple):
     distance: Distance
     init: Callable[[PRNGKeyArray, Params], tuple[Params, State]]  # key, agent's encoder -> params, targets
     represent: Callable[[Params, State, Experience], Represented]
-    follow: Callable[[State, Params, Array], State]
+    follow: Callable[[State, Params, Array, Array | None], State]
     trains_beliefs: bool = False
 
 
@@ -138,7 +139,7 @@ def decay_of(world: WorldConfig, steps_per_update: int = 1) -> optax.Schedule:
     return optax.exponential_decay(1.0, world.half_life * steps_per_update, 0.5, end_value=SLOWEST)
 
 
-def stay(targets: State, encoder: Params, next_obs: Array) -> State:
+def stay(targets: State, encoder: Params, next_obs: Array, valid: Array | None = None) -> State:
     """The `follow` of a method whose targets never change."""
     return targets
 

@@ -149,7 +149,7 @@ def learner_learn(
         params=new._replace(agent=agent),
         acting=jax.tree.map(lambda online, old: jnp.where(refresh, online, old), agent, acting),
         critic=scored.critic,
-        targets=curiosity.follow(state.targets, agent.encoder, trajectory.obs[1:]),
+        targets=curiosity.follow(state.targets, agent.encoder, trajectory.obs[1:], None),
         optimizer=done.optimizer,
         bonus=scored.bonus,
         popart=statistics,

@@ -51,8 +51,6 @@ def test_what_follows_a_reset_is_neither_paid_nor_learned_nor_remembered(name):
         return [(output.error, masked_means(output.losses)) for output in (first, second)], second.critic
 
     one, other = (jax.jit(twice)(represented) for represented in (clean, dirty))
-    if name == "critic":  # which keeps whole steps, with the mask of their pairs
-        one, other = one[0], other[0]
     jax.tree.map(np.testing.assert_array_equal, one, other)
 
 

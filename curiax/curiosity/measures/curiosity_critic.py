@@ -81,7 +81,9 @@ def remember(loop: OpenLoop, key: PRNGKeyArray) -> Remembered:
         jnp.moveaxis(x, 0, 2).reshape(loop.valid[0].size, x.shape[0], *x.shape[3:])[place]
         for x in (loop.before[:1], loop.action, loop.target, loop.valid)
     )
-    return Remembered(state[:, 0], action, target, valid & jnp.broadcast_to(found[:, None], valid.shape))
+    valid &= jnp.broadcast_to(found[:, None], valid.shape)
+    state, action, target = (jnp.where(valid[:, : x.shape[1], None], x, 0.0) for x in (state, action, target))
+    return Remembered(state[:, 0], action, target, valid)
 
 
 def replay(core: GRU, last: Remembered) -> OpenLoop:
