@@ -56,6 +56,7 @@ class Curiosity(NamedTuple):
     # targets, agent's encoder, o_{t+1} [T, B, ...], and which of these count [T, B] or None for all -> targets
     follow: Callable[[State, Params, Array, Array | None], State]
     trains_beliefs: bool = False  # do its losses train the agent's encoder and core?
+    signed: bool = False  # may its errors be below zero, and mean it? Then they are never prioritised (reward.py)
 
 
 class Represented(NamedTuple):
@@ -89,6 +90,7 @@ class Representation(NamedTuple):
 class Measure(NamedTuple):
     init: Callable[[PRNGKeyArray, Sizes], tuple[Params, Params]]  # -> params, critic
     score: Callable[..., CuriosityOutput]  # params, critic, represented, valid, distance, key
+    signed: bool = False  # as in `Curiosity`
 
 
 def combine(representation: Representation, measure: Measure) -> Curiosity:
@@ -105,7 +107,7 @@ def combine(representation: Representation, measure: Measure) -> Curiosity:
         output = measure.score(params[1], critic, represented, experience.valid, representation.distance, key)
         return output._replace(losses=represented.losses | output.losses, metrics=represented.metrics | output.metrics)
 
-    return Curiosity(init=init, score=score, follow=representation.follow, trains_beliefs=representation.trains_beliefs)
+    return Curiosity(init, score, representation.follow, representation.trains_beliefs, measure.signed)
 
 
 def from_beliefs(

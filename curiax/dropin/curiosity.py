@@ -32,7 +32,7 @@ class Explanation(NamedTuple):
     reconstructed: Any  # [T, B] error that is left with hindsight; as `predicted` for methods without
     noise: Any  # [T, B] what hindsight takes away
     z: Any  # [T, B, Z] hindsight vectors; Z is 0 for methods without
-    reward: Any  # [T, B] as `reward` pays it: max((error − mean)/scale, 0)
+    reward: Any  # [T, B] as `reward` pays it: max((error − mean)/scale, 0), or error/scale for signed errors
     mean: float
     scale: float
 
@@ -289,7 +289,7 @@ class Curiosity:
 
     def _look(self, metrics: dict[str, float]) -> None:
         """Warns of what is suspicious."""
-        if self._setup.config.bonus.prioritise:
+        if self._setup.bonus.prioritise:
             self._watch.rewards(metrics["reward"])
         if self._replay is None or not curiosities.uses_hindsight(self.name):
             return

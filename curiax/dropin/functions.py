@@ -136,7 +136,7 @@ def reward_metrics(setup: Setup, moments: Moments, error: Float[Array, "T B"], s
 
 def rewards(setup: Setup, moments: Moments, error: Float[Array, "T B"], segment: Segment) -> Float[Array, "T B"]:
     """Rewards of transitions; 0 for steps that are none."""
-    return jnp.where(segment.valid, pay(setup.config.bonus, *grown_mean_and_scale(moments), error), 0.0)
+    return jnp.where(segment.valid, pay(setup.bonus, *grown_mean_and_scale(moments), error), 0.0)
 
 
 def metrics_of(learned: Learned) -> dict[str, Array]:

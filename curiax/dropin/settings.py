@@ -6,10 +6,11 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from curiax import curiosity as curiosities
-from curiax.config import Config, validate
+from curiax.config import BonusConfig, Config, validate
 from curiax.config.dotted import override, read_options
 from curiax.config.presets import read_preset
 from curiax.curiosity.representations import REPRESENTATIONS
+from curiax.curiosity.reward import rules_for
 from curiax.envs.spaces import Actions, Observations
 from curiax.errors import CuriosityWarning, UserError
 from curiax.types import EnvSpec
@@ -40,6 +41,11 @@ class Setup(NamedTuple):
     def spec(self) -> EnvSpec:
         shape, scale = self.observations.shape, self.observations.scale
         return EnvSpec("drop-in", shape, self.actions.width, 0, (0, 0), scale, self.actions.parts)
+
+    @property
+    def bonus(self) -> BonusConfig:
+        """How the errors of the method are paid."""
+        return rules_for(self.config.bonus, curiosities.make(self.config, self.spec).signed)
 
     @property
     def piece(self) -> tuple[int, int]:

@@ -54,7 +54,10 @@ def test_what_stands_in_a_dead_step_makes_no_difference():
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "batch_size"),
-    [("rnd", 16), ("dora", B), ("ama", 16), ("icm+hindsight", 16), ("emi+hindsight", B), ("ae+hindsight-averaged", B)],
+    [
+        *[("rnd", 16), ("dora", B), ("ama", 16), ("icm+hindsight", 16), ("emi+hindsight", B)],
+        *[("ae+hindsight-averaged", B), ("lpm", 16), ("critic", B), ("lbs", 16), ("disagreement", 16), ("progress", B)],
+    ],
 )
 def test_in_no_method_what_stands_in_a_dead_step_makes_a_difference(method, batch_size):
     check_garbage(method, batch_size)
