@@ -71,7 +71,7 @@ class Curiosity:
         normalise: divide errors by their running standard deviation.
         prioritise: subtract the running mean of the errors and clip at zero; never done to signed errors.
         observation_scale: divides observations; by default the largest bound of integers, 1 for floats.
-        budget: transitions that the run will have, for schedules that fit it.
+        budget: steps that the run will have, of one environment or of all side by side, for schedules that fit it.
         replay: transitions that are kept to learn from, with fewer than 16 trajectories at a time.
         preset: default sizes and weights. options: overrides, named as on the command line: {"world.latent": 64}.
         """
@@ -98,8 +98,8 @@ class Curiosity:
     ) -> dict[str, float]:
         """Learns from a segment, updates reward statistics and beliefs, and returns metrics.
 
-        From 16 trajectories on, the segment is one gradient step. Fewer go into the replay, and there is a gradient
-        step on pieces of it for every few transitions.
+        From 16 trajectories on, the segment is one gradient step. Fewer go into the replay, and every eighth step is
+        followed by a gradient step on pieces of it.
         """
         return self._learn(*self._check("update", obs, actions, next_obs, terminated, truncated, valid))
 
@@ -121,8 +121,7 @@ class Curiosity:
         require_finite("reward", rewards)
         self._pending.append(segment)
         self._online = seen.memory
-        batch_size = rewards.shape[1]
-        if len(self._pending) * batch_size >= (self._setup.period if batch_size < COLUMNS else STEPS * batch_size):
+        if len(self._pending) >= (self._setup.period if rewards.shape[1] < COLUMNS else STEPS):
             self._learn_pending()
         return float(rewards[0, 0]) if alone else arrays.like(obs)(rewards[0])
 
@@ -265,7 +264,7 @@ class Curiosity:
             about = finite(functions.reward_metrics(self._setup, seen.moments, seen.error, segment))
             self._remember(segment, memory, seen)
             state = self._state._replace(moments=seen.moments)
-            for number in range(max(1, segment.ended.size // self._setup.period)):
+            for number in range(max(1, len(segment.ended) // self._setup.period)):
                 pieces = self._pieces(number, len(segment.ended))
                 state, metrics = functions.practise(self._setup, state, *pieces)
             metrics, memory = finite(metrics) | about, seen.memory
@@ -293,8 +292,8 @@ class Curiosity:
             self._watch.rewards(metrics["reward"])
         if self._replay is None or not curiosities.uses_hindsight(self.name):
             return
-        count, period = self._replay.count * self._replay.rows.ended.shape[1], self._setup.period
-        if count // period >= SETTLED and count // period % CHECK_EVERY == 0:
+        num_updates = self._replay.count // self._setup.period
+        if num_updates >= SETTLED and num_updates % CHECK_EVERY == 0:
             pieces = self._pieces(0)
             found, spread = functions.split(self._setup, self._state, *pieces, pieces)
             errors = found.predicted, found.reconstructed, spread

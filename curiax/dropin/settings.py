@@ -22,7 +22,7 @@ LATENT = (256, 512)  # the paper's z, and the largest that is chosen here
 COLUMNS = 16  # with fewer trajectories at a time, updates are made from the replay
 STEPS = 16  # of a segment that `observe` collects, with more
 PIECES = 128  # transitions of a gradient step from the replay
-PERIOD = 8  # transitions from one gradient step to the next
+PERIOD = 8  # steps from one gradient step to the next
 ENOUGH = 4_000  # gradient steps, within a budget
 FEW = 500  # gradient steps: too few for z to hold anything
 MEMORY_SHARE = 0.05  # of a budget's updates, that the reward statistics remember at most
@@ -34,7 +34,7 @@ class Setup(NamedTuple):
     config: Config
     observations: Observations
     actions: Actions
-    period: int = PERIOD  # transitions from one gradient step from the replay to the next
+    period: int = PERIOD  # steps from one gradient step from the replay to the next
     capacity: int = 10_000  # transitions in the replay
 
     @property
@@ -76,7 +76,7 @@ def make_setup(
 
 def check_count(name: str, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise UserError(f"{name}: got {value!r}, expected a number of transitions, at least 1")
+        raise UserError(f"{name}: got {value!r}, expected an integer of at least 1")
     return value
 
 
@@ -103,16 +103,16 @@ def fit_latent(setup: Setup, given: Mapping[str, Any]) -> Config:
 
 
 def fit_budget(setup: Setup, budget: int, given: Mapping[str, Any]) -> Setup:
-    """The setup for a run of so many transitions: more gradient steps in a short one, statistics that do not outlast
-    it, and no more replay than there will be transitions. Warns of what the run is too short for."""
+    """The setup for a run of so many steps: more gradient steps in a short one, and statistics that do not outlast it.
+    Warns of what the run is too short for."""
     period = min(max(budget // ENOUGH, 1), PERIOD)
     num_updates = budget // period
     config, bonus = setup.config, setup.config.bonus
     if "bonus.decay" not in given:
         bonus = replace(bonus, decay=min(bonus.decay, max(1 - 1 / max(MEMORY_SHARE * num_updates, 1), 0.5)))
     for line in too_short(replace(config, bonus=bonus), num_updates):
-        warnings.warn(f"budget: {budget} transitions are {num_updates} updates: {line}", CuriosityWarning, 5)
-    return setup._replace(config=replace(config, bonus=bonus), period=period, capacity=min(setup.capacity, budget))
+        warnings.warn(f"budget: {budget} steps are {num_updates} updates: {line}", CuriosityWarning, 5)
+    return setup._replace(config=replace(config, bonus=bonus), period=period)
 
 
 def too_short(config: Config, num_updates: int) -> list[str]:

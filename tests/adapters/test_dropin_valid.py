@@ -117,7 +117,8 @@ def test_observing_step_by_step_takes_a_mask():
 def test_a_loaded_curiosity_knows_which_steps_were_dead(tmp_path):
     data, valid = masked()
     curiosity = make("icm")
-    for step in zip(*data, valid, strict=True):
+    steps = list(zip(*data, valid, strict=True))
+    for step in steps + steps[:2]:  # eight, after which it learns
         curiosity.observe(*step[:5], valid=step[5])
     curiosity.observe(*(array[1] for array in data), valid=~valid[0])  # one live step, not yet learned from
     curiosity.save(tmp_path / "file")
