@@ -14,9 +14,9 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.logger import configure
 
-from curiax import sb3
 from curiax.errors import UserError
-from curiax.sb3 import CuriosityCallback, divisors, fold, layout, unfold
+from curiax.sb3 import CuriosityCallback, callback, on_policy
+from curiax.sb3.on_policy import divisors, fold, layout, unfold
 
 T, B, GAMMA, LAMBDA = 12, 2, 0.9, 0.8
 FINAL = 50.0  # of an episode that terminates; 60 of one that is truncated
@@ -97,7 +97,7 @@ def trained(algorithm, callback):
 def test_with_coefficient_zero_the_run_is_that_of_plain_sb3_to_the_bit_and_else_not(algorithm):
     plain, zero = trained(algorithm, None), trained(algorithm, curious(coefficient=0.0))
     assert torch.equal(weights(zero), weights(plain))
-    assert zero.curiosity.num_updates == 3
+    assert zero.curiosity.num_updates == 9  # of every eighth transition
     assert not torch.equal(weights(trained(algorithm, curious(coefficient=1.0))), weights(plain))
 
 
@@ -106,12 +106,12 @@ def paid(request, monkeypatch):
     """One rollout in which the bonus is known, under both rewards; and the rollouts that the curiosity was given."""
     bonus = np.random.default_rng(0).uniform(0, 1, (T, B)).astype(np.float32)
     given, seen = [], {}
-    monkeypatch.setattr(sb3, "pay_and_learn", lambda curiosity, rollout, _: (given.append(rollout), (bonus, {}))[1])
+    monkeypatch.setattr(on_policy, "pay_and_learn", lambda curiosity, rollout, _: (given.append(rollout), (bonus, {}))[1])
     for reward in ("mixed", "intrinsic"):
         model, watch = make(request.param), Watch()
         monkeypatch.setattr(model, "train", lambda: None)
         model.learn(T * B, callback=[curious(coefficient=0.5, reward=reward), watch])
-        seen[reward] = watch.seen[0] | {"last": sb3.last_values(model).numpy().ravel()}
+        seen[reward] = watch.seen[0] | {"last": on_policy.last_values(model).numpy().ravel()}
     return request.param, model, bonus, given, seen
 
 
@@ -168,7 +168,7 @@ def test_the_curiosity_is_saved_and_loaded_with_the_model(tmp_path):
     np.testing.assert_array_equal(loaded.curiosity.reward(*segment), model.curiosity.reward(*segment))
     assert loaded.curiosity.update(*segment) == model.curiosity.update(*segment)
     loaded.learn(T * B, callback=curious())
-    assert loaded.curiosity.num_updates == 4  # two before it was saved, one by hand, one now
+    assert loaded.curiosity.num_updates == 10  # six before it was saved, one by hand, three now
     with pytest.raises(UserError, match="got icm, but the model has learned rnd"):
         loaded.learn(T * B, callback=CuriosityCallback("icm"))
 
@@ -186,13 +186,14 @@ def test_bonus_losses_and_noise_dwell_are_logged(tmp_path):
         assert np.isfinite(float(row["curiosity/loss/distillation"])) and float(row["curiosity/error"]) > 0
 
 
-def test_long_rollouts_are_cut_and_narrow_ones_folded():
+def test_long_rollouts_are_cut_and_narrow_ones_folded_if_that_makes_sixteen_columns():
     assert layout((2048, 1), 1024, beliefs=False) == (2, 16)
     assert layout((2048, 1), 1024, beliefs=True) == (2, 16)
     assert layout((128, 1), 128, beliefs=True) == (1, 8)
     assert layout((128, 8), 1024, beliefs=False) == (1, 2)
     assert layout((128, 32), 1024, beliefs=False) == (4, 1)
-    assert layout((5, 8), 1024, beliefs=False) == (1, 1)
+    assert layout((5, 8), 1024, beliefs=False) == layout((32, 2), 1024, beliefs=True) == (1, 1)
+    assert layout((32, 2), 1024, beliefs=False) == (1, 8)
     assert divisors(12) == [1, 2, 3, 4, 6, 12]
 
 
@@ -204,68 +205,3 @@ def test_folding_keeps_transitions_together_and_is_undone():
         np.testing.assert_array_equal(np.diff(column), 2)  # a piece of one trajectory, in order
     np.testing.assert_array_equal(unfold(folded, 3), x)
     assert fold(np.zeros((12, 2, 5)), 3).shape == (4, 6, 5)
-
-
-class Pictures(Corridor):
-    observation_space = spaces.Box(0, 255, (16, 20, 3), np.uint8)
-
-    def _observe(self, number):
-        obs = np.zeros((16, 20, 3), np.uint8)
-        obs[:, :, 2] = number
-        return obs
-
-
-def test_pictures_are_turned_round_again(monkeypatch):
-    given = []
-    nothing = np.zeros((T, B), np.float32)
-    monkeypatch.setattr(sb3, "pay_and_learn", lambda curiosity, rollout, _: (given.append(rollout), (nothing, {}))[1])
-    monkeypatch.setattr(sb3, "Curiosity", lambda name, space, *_, **__: spaces_seen.append(space) or Known())
-    spaces_seen = []
-    make(env=Pictures).learn(T * B, callback=curious())
-    assert spaces_seen[0].shape == (16, 20, 3) and given[0].obs.shape == (T, B, 16, 20, 3)
-    assert set(np.unique(given[0].next_obs[given[0].ended][..., 2])) == {FINAL, FINAL + 10}
-    assert not given[0].next_obs[..., :2].any()
-
-
-class Known:
-    """In place of a curiosity that would take long to compile."""
-
-    name, has_beliefs = "rnd", False
-
-    def reset(self):
-        pass
-
-
-class Words(Corridor):
-    observation_space = spaces.Dict({"a": spaces.Box(0, 1, (2,), np.float32)})
-
-    def _observe(self, number):
-        return {"a": np.zeros(2, np.float32)}
-
-
-@pytest.mark.parametrize(
-    ("settings", "words"),
-    [
-        ({"reward": "extrinsic"}, "reward: got extrinsic, expected mixed or intrinsic"),
-        ({"coefficient": -1.0}, "coefficient: got -1.0"),
-        ({"transitions": 0}, "transitions: got 0"),
-    ],
-)
-def test_a_wrong_setting_is_one_line(settings, words):
-    with pytest.raises(UserError, match=words):
-        curious(**settings)
-
-
-def test_a_model_that_does_not_fit_is_refused_in_one_line():
-    with pytest.raises(UserError, match="model: got DQN, expected PPO, A2C or RecurrentPPO"):
-        DQN("MlpPolicy", Corridor(), device="cpu").learn(1, callback=curious())
-    words = PPO("MultiInputPolicy", Words(), n_steps=T, batch_size=T, device="cpu")
-    with pytest.raises(UserError, match=r"observation_space: got Dict.*expected a Box"):
-        words.learn(1, callback=curious())
-
-
-@pytest.mark.parametrize("method", ["byol-hindsight", "byol+hindsight-outcomes"])
-def test_hindsight_on_one_environment_is_refused_in_one_line(method):
-    model = PPO("MlpPolicy", Corridor(), n_steps=T, batch_size=T, device="cpu")
-    with pytest.raises(UserError, match=re.escape(f"{method}: got 1 environment, expected at least 2")):
-        model.learn(1, callback=CuriosityCallback(method, options=SMALL))
