@@ -47,7 +47,7 @@ class CuriosityCallback(BaseCallback):
         if transitions < 1:
             raise UserError(f"transitions: got {transitions}, expected at least 1")
         if Coefficient(coefficient, share).fixed is None and reward == "intrinsic":
-            raise UserError("coefficient: got 'auto', expected a number: with reward='intrinsic' the bonus has no share")
+            raise UserError("coefficient: got 'auto', expected a number: an intrinsic reward has no share")
         self._method, self._settings = method, settings
         self._weight, self._reward, self._transitions = (coefficient, share), reward, transitions
 
@@ -94,7 +94,7 @@ class CuriosityCallback(BaseCallback):
     def _on_training_end(self) -> None:
         self._payer.stop()
 
-    def _log(self, bonus: Float[np.ndarray, "T B"], metrics: dict[str, float]) -> None:
+    def _log(self, bonus: Float[np.ndarray, "*any"], metrics: dict[str, float]) -> None:
         """Means of these are logged with SB3's metrics."""
         model: Any = self.model
         self.logger.record_mean("rollout/intrinsic_reward", float(bonus.mean()))

@@ -74,11 +74,11 @@ class OffPolicy:
     def _sample(self, buffer: Any, batch_size: int, env: Any) -> Any:
         samples, transitions = draw(self._reader, buffer, batch_size, env)
         bonus, metrics = pay_and_learn(self._model.curiosity, transitions)
-        paid = torch.from_numpy(bonus[:, None]).to(samples.rewards)
         coefficient = self._model.curiosity_coefficient
         if coefficient.fixed is None:
-            coefficient.see(samples.rewards.cpu().numpy(), bonus)
+            coefficient.see(samples.rewards.cpu().numpy().ravel(), bonus)
         self._log(bonus, metrics)
+        paid = torch.from_numpy(bonus[:, None]).to(samples.rewards)
         extrinsic = torch.zeros_like(paid) if self._replaces else samples.rewards
         return samples._replace(rewards=extrinsic + coefficient.value * paid)
 
@@ -108,9 +108,7 @@ def one_step(reader: Reader, samples: Any, lost: Bool[np.ndarray, " B"]) -> Tran
     return Transitions(obs, reader.actions(samples.actions, shape)[:, index], next_obs, 1.0 - lost[None])
 
 
-def many_steps(
-    reader: Reader, buffer: Any, start: Int[np.ndarray, " B"], env: Int[np.ndarray, " B"]
-) -> Transitions:
+def many_steps(reader: Reader, buffer: Any, start: Int[np.ndarray, " B"], env: Int[np.ndarray, " B"]) -> Transitions:
     """The transitions of n-step samples, with weights γᵏ until an episode ends or the newest transition is reached. The
     first one stands in for those after that, which have no weight."""
     steps = np.arange(buffer.n_steps)[:, None]

@@ -115,8 +115,8 @@ def pay_and_learn(
 def layout(shape: tuple[int, int], transitions: int, beliefs: bool) -> tuple[int, int]:
     """Number of segments for T steps of B environments, and number of folds of each segment.
 
-    Folding cuts trajectories into pieces, so that there are 16 and the segment is one gradient step. A segment too short
-    for that is left as it is, and `Curiosity` learns from its replay, with more and smaller steps.
+    Folding cuts trajectories into pieces, so that there are 16 and the segment is one gradient step. A segment that is
+    too short stays as it is, and `Curiosity` learns from its replay, with more and smaller steps.
     """
     num_steps, num_envs = shape
     cuts = [n for n in divisors(num_steps) if num_steps // n * num_envs >= transitions]

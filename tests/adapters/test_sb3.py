@@ -1,56 +1,27 @@
 """Curiosity in Stable-Baselines3: where the bonus enters, what it is computed from, and that nothing else changes."""
 
 import csv
-import re
 
-import gymnasium
 import numpy as np
 import pytest
 import torch
-from gymnasium import spaces
-from sb3_contrib import RecurrentPPO
+from sb3_contrib import ARS, RecurrentPPO
 from stable_baselines3 import A2C, DQN, PPO
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.logger import configure
 
 from curiax.errors import UserError
-from curiax.sb3 import CuriosityCallback, callback, on_policy
+from curiax.sb3 import CuriosityCallback, on_policy
 from curiax.sb3.on_policy import divisors, fold, layout, unfold
+from tests.support.sb3_corridor import FINAL, SMALL, Corridor, Pictures, Slope, Symbols, Words, curious, record
 
 T, B, GAMMA, LAMBDA = 12, 2, 0.9, 0.8
-FINAL = 50.0  # of an episode that terminates; 60 of one that is truncated
-SMALL = {"network.feature_hidden": (4,), "network.embedding": 4, "world.hidden": (4,), "network.channels": (2, 2)}
 ALGORITHMS = {
     "ppo": (PPO, "MlpPolicy", {"batch_size": T * B, "n_epochs": 1}),
     "a2c": (A2C, "MlpPolicy", {}),
     "recurrent": (RecurrentPPO, "MlpLstmPolicy", {"batch_size": T * B, "n_epochs": 1}),
 }
-
-
-class Corridor(gymnasium.Env):
-    """Counts its steps. Episodes terminate after three steps and are truncated after five, in turn."""
-
-    action_space = spaces.Discrete(3)
-    observation_space = spaces.Box(-1, 100, (2,), np.float32)
-
-    def __init__(self):
-        self.episode, self.age = -1, 0
-
-    def reset(self, *, seed=None, options=None):
-        super().reset(seed=seed)
-        self.episode, self.age = self.episode + 1, 0
-        return self._observe(0.0), {}
-
-    def step(self, action):
-        self.age += 1
-        terminated = self.episode % 2 == 0 and self.age == 3
-        truncated = self.episode % 2 == 1 and self.age == 5
-        obs = self._observe(FINAL if terminated else FINAL + 10 if truncated else float(self.age))
-        return obs, float(action), terminated, truncated, {"noise": bool(action == 1)}
-
-    def _observe(self, number):
-        return np.array([number, self.episode], np.float32)
 
 
 class Watch(BaseCallback):
@@ -75,10 +46,6 @@ def make(algorithm="ppo", env=Corridor):
     envs = make_vec_env(env, B, seed=0)
     settings = settings | {"n_steps": T, "gamma": GAMMA, "gae_lambda": LAMBDA, "seed": 0, "device": "cpu"}
     return kind(policy, envs, policy_kwargs=arch, **settings)
-
-
-def curious(**settings):
-    return CuriosityCallback("rnd", options=SMALL, **settings)
 
 
 def weights(model):
@@ -106,7 +73,9 @@ def paid(request, monkeypatch):
     """One rollout in which the bonus is known, under both rewards; and the rollouts that the curiosity was given."""
     bonus = np.random.default_rng(0).uniform(0, 1, (T, B)).astype(np.float32)
     given, seen = [], {}
-    monkeypatch.setattr(on_policy, "pay_and_learn", lambda curiosity, rollout, _: (given.append(rollout), (bonus, {}))[1])
+    monkeypatch.setattr(
+        on_policy, "pay_and_learn", lambda curiosity, rollout, _: (given.append(rollout), (bonus, {}))[1]
+    )
     for reward in ("mixed", "intrinsic"):
         model, watch = make(request.param), Watch()
         monkeypatch.setattr(model, "train", lambda: None)
@@ -189,7 +158,7 @@ def test_bonus_losses_and_noise_dwell_are_logged(tmp_path):
 def test_long_rollouts_are_cut_and_narrow_ones_folded_if_that_makes_sixteen_columns():
     assert layout((2048, 1), 1024, beliefs=False) == (2, 16)
     assert layout((2048, 1), 1024, beliefs=True) == (2, 16)
-    assert layout((128, 1), 128, beliefs=True) == (1, 8)
+    assert layout((256, 1), 256, beliefs=True) == (1, 16)
     assert layout((128, 8), 1024, beliefs=False) == (1, 2)
     assert layout((128, 32), 1024, beliefs=False) == (4, 1)
     assert layout((5, 8), 1024, beliefs=False) == layout((32, 2), 1024, beliefs=True) == (1, 1)
@@ -205,3 +174,85 @@ def test_folding_keeps_transitions_together_and_is_undone():
         np.testing.assert_array_equal(np.diff(column), 2)  # a piece of one trajectory, in order
     np.testing.assert_array_equal(unfold(folded, 3), x)
     assert fold(np.zeros((12, 2, 5)), 3).shape == (4, 6, 5)
+
+
+def number_and_episode(obs):
+    """What the corridor's observations say, in whichever form."""
+    if obs.ndim == 5:
+        return obs[:, :, 0, 0, 2].astype(float), obs[:, :, 0, 0, 1].astype(float)
+    if obs.shape[-1] == 101:  # one-hot vectors of the episode, and of the number
+        return obs[..., 40:].argmax(-1), obs[..., :40].argmax(-1)
+    return obs[..., 40], obs[..., :40].argmax(-1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [PPO, DQN])
+@pytest.mark.parametrize("env", [Pictures, Symbols, Words])
+def test_observations_of_every_space_are_read_and_paired(kind, env):
+    """Pictures channels last, integers as one-hot vectors, Dicts as one vector."""
+    policy = "MultiInputPolicy" if env is Words else "MlpPolicy"
+    settings = {"learning_starts": 20, "batch_size": 16} if kind is DQN else {"n_steps": T, "batch_size": T * B}
+    model = kind(policy, make_vec_env(env, B, seed=0), seed=0, device="cpu", **settings)
+    curiosity = record(model)
+    model.learn(2 * T * B, callback=curious())
+    for now, _, then in curiosity.given:
+        (number, episode), (next_number, next_episode) = number_and_episode(now), number_and_episode(then)
+        final = next_number >= FINAL
+        assert final.any() and not final.all()
+        np.testing.assert_array_equal(next_number[~final], number[~final] + 1)
+        np.testing.assert_array_equal(next_episode, episode)
+
+
+@pytest.mark.slow
+def test_squashed_actions_are_given_as_the_environment_takes_them():
+    settings = {"use_sde": True, "policy_kwargs": {"squash_output": True, "net_arch": [8]}, "seed": 0, "device": "cpu"}
+    model = PPO("MlpPolicy", make_vec_env(Slope, B, seed=0), n_steps=T, batch_size=T * B, **settings)
+    curiosity = record(model)
+    model.learn(T * B, callback=curious(coefficient=1.0))
+    ((_, actions, _),) = curiosity.given
+    assert model.rollout_buffer.actions.max() <= 1 < actions.max() <= 6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["rnd", "byol-hindsight"])
+def test_one_environment_is_enough(method):
+    model = A2C("MlpPolicy", Corridor(), n_steps=8, device="cpu")
+    model.learn(32, callback=CuriosityCallback(method, options=SMALL))
+    assert model.curiosity.num_updates == 4
+
+
+@pytest.mark.slow
+def test_auto_makes_the_bonus_a_share_of_the_return_and_goes_on_with_the_saved_means(tmp_path):
+    model = make("a2c")
+    record(model).factor = 5
+    model.learn(3 * T * B, callback=curious(coefficient="auto", share=0.25))
+    weight = model.curiosity_coefficient
+    assert weight.value == pytest.approx(0.25 / 0.75 / 5) and weight.count == 3
+    assert weight.extrinsic > 1.5  # the mean of returns, where rewards are 1 on average
+    model.save(tmp_path / "model")
+    loaded = A2C.load(tmp_path / "model", env=make_vec_env(Corridor, B, seed=0))
+    assert loaded.curiosity_coefficient.value == weight.value
+    loaded.learn(T * B, callback=curious(coefficient="auto", share=0.25))
+    assert loaded.curiosity_coefficient.count == 4
+    loaded.learn(T * B, callback=curious(coefficient=0.5))
+    assert loaded.curiosity_coefficient.value == 0.5
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"reward": "extrinsic"}, "reward: got extrinsic, expected mixed or intrinsic"),
+        ({"coefficient": -1.0}, "coefficient: got -1.0"),
+        ({"coefficient": "auto", "share": 2.0}, "share: got 2.0"),
+        ({"coefficient": "auto", "reward": "intrinsic"}, "coefficient: got 'auto', expected a number"),
+        ({"transitions": 0}, "transitions: got 0"),
+    ],
+)
+def test_a_wrong_setting_is_one_line(settings, words):
+    with pytest.raises(UserError, match=words):
+        curious(**settings)
+
+
+def test_a_model_that_learns_otherwise_is_refused_in_one_line():
+    with pytest.raises(UserError, match=r"^model: got ARS, expected a learner with a rollout or a replay buffer"):
+        ARS("MlpPolicy", Corridor(), device="cpu").learn(1, callback=curious())
