@@ -208,7 +208,8 @@ def test_bonus_coefficient_and_losses_are_logged(tmp_path):
 
 @pytest.mark.slow
 def test_goals_that_are_relabelled_afterwards_are_read_too():
-    settings = {"replay_buffer_class": HerReplayBuffer, "learning_starts": 20, "batch_size": BATCH, "device": "cpu"}
+    settings = {"replay_buffer_class": HerReplayBuffer, "learning_starts": 20, "batch_size": BATCH}
+    settings |= {"policy_kwargs": {"net_arch": [8]}, "device": "cpu"}
     model = DQN("MultiInputPolicy", BitFlippingEnv(n_bits=4), seed=0, **settings)
     model.learn(40, callback=curious())
     assert model.curiosity.num_updates == model._n_updates > 0
@@ -217,7 +218,7 @@ def test_goals_that_are_relabelled_afterwards_are_read_too():
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [DDPG, TQC, CrossQ, TRPO])
 def test_the_other_learners_of_both_kinds_get_their_bonus_too(kind):
-    settings = {"n_steps": 16} if kind is TRPO else {"learning_starts": 20, "batch_size": BATCH}
+    settings = {"n_steps": 16, "batch_size": BATCH} if kind is TRPO else {"learning_starts": 20, "batch_size": BATCH}
     small = {"policy_kwargs": {"net_arch": [8]}, "seed": 0, "device": "cpu"}
     model = kind("MlpPolicy", make_vec_env(Slope, 2, seed=0), **small | settings).learn(32, callback=curious())
     assert model.curiosity.num_updates > 0
