@@ -58,7 +58,7 @@ class CuriosityCallback(BaseCallback):
         known: Curiosity | None = getattr(model, "curiosity", None)
         coefficient = Coefficient(*self._weight)
         if known is None:
-            settings = {"observation_scale": reader.scale} | self._settings
+            settings: dict[str, Any] = {"observation_scale": reader.scale} | self._settings
             known = Curiosity(self._method, reader.observation_space, reader.action_space, **settings)
         elif known.name != self._method:
             raise UserError(
