@@ -66,6 +66,7 @@ def initial_state(setup: Setup) -> DropInState:
     return DropInState(model_of(setup).init(key_curiosity, agent), moments_init(), key)
 
 
+@functools.lru_cache(maxsize=4)  # one costs as much as a small forward pass
 def fresh_memory(setup: Setup, batch_size: int) -> Memory:
     """The memory of B trajectories that all begin an episode."""
     vector = () if setup.actions.parts is None else (setup.actions.width,)
