@@ -2,14 +2,11 @@
 
 import gymnasium
 import numpy as np
-import torch
 from gymnasium import spaces
 
 from curiax import Curiosity
 from curiax.sb3 import CuriosityCallback
 from curiax.sb3.reader import Reader
-
-torch.set_num_threads(1)  # as suits networks of this size
 
 FINAL = 50.0  # of an episode that terminates; 60 of one that is truncated
 SMALL = {"network.feature_hidden": (4,), "network.embedding": 4, "world.hidden": (4,), "network.channels": (2, 2)}
