@@ -108,12 +108,12 @@ class Trajectory(NamedTuple):
 class Experience(NamedTuple):
     """A trajectory as a curiosity method sees it: a stream of T+1 observations, or T pairs of them.
 
-    With pairs, where `next_obs` is set, every step is a transition; resets are not steps.
+    With pairs, where `next_obs` is set, resets need not be steps.
     """
 
     obs: Shaped[Array, "T1 B *obs"]  # T with pairs
     action: Shaped[Array, "T B *action"]  # a number, or a vector
-    valid: Bool[Array, "T B"]
+    valid: Bool[Array, "T B"]  # false where step t is no transition
     belief: Any = None  # Float[Array, "T1 B D"], T with pairs; None if the method trains no beliefs
     action_embedding: Any = None  # Float[Array, "T B E"]
     next_obs: Shaped[Array, "T B *obs"] | None = None  # before any reset

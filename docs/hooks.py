@@ -83,9 +83,10 @@ def methods_table() -> str:
     claims = [("method", "random noise", "state- or action-dependent noise", "dynamics-aware")]
     for name, row in rows.items():
         measure = row.measure.replace("\n", " ")
-        works.append((f"`{name}`", f"`{row.composition}`", row.inputs, row.target, measure, row.space))
+        star = "" if row.in_paper else " *"
+        works.append((f"`{name}`{star}", f"`{row.composition}`", row.inputs, row.target, measure, row.space))
         marks = (row.random_noise, row.dependent_noise, row.dynamics)
-        claims.append((row.name, *("✓" if mark else "✗" for mark in marks)))
+        claims.append((row.name + star, *("✓" if mark else "✗" for mark in marks)))
     variants = [measure for measure in MEASURES if measure.startswith("hindsight-")]
     measures = [measure for measure in MEASURES if measure not in variants]
     pairs = [("representation", *measures)]
@@ -93,7 +94,8 @@ def methods_table() -> str:
     return f"""# The table of methods
 
 A prediction-error method is a **representation** (what are x_t and x_{{t+1}}?) and a **measure** (how is a transition
-scored?): the paper's Table 1. This page is made from the table that the code runs on; `curiax list methods` prints it.
+scored?): the paper's Table 1, and five methods beside it (*). This page is made from the table that the code runs on;
+`curiax list methods` prints it.
 
 ## How each works
 
@@ -103,7 +105,8 @@ scored?): the paper's Table 1. This page is made from the table that the code ru
 
 ## What the paper says of each
 
-Claims of the paper's Table 1, not measurements. [Noise and novelty apart](scm.md) measures them.
+Claims of the paper's Table 1, not measurements; methods with a star are not in that table, and the claims are their
+authors'. [Noise and novelty apart](scm.md) measures them.
 
 {table(claims)}
 

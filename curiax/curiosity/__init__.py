@@ -18,6 +18,11 @@ MEASURES: "dict[str, Callable[[Config], Measure]]" = {
     "aleatoric": deferred("measures.aleatoric.aleatoric"),
     "hindsight": deferred("measures.hindsight.hindsight"),
     "hindsight-averaged": deferred("measures.averaged.averaged"),
+    "lpm": deferred("measures.lpm.lpm"),
+    "critic": deferred("measures.curiosity_critic.curiosity_critic"),
+    "lbs": deferred("measures.lbs.latent_surprise"),
+    "disagreement": deferred("measures.disagreement.disagreement"),
+    "progress": deferred("measures.progress.progress"),
 }
 MEASURES |= {  # for the studies of appendix B
     "hindsight-outcomes": deferred("measures.variants.with_outcomes"),
@@ -32,13 +37,13 @@ OTHERS: "dict[str, Callable[[Config, EnvSpec], Curiosity]]" = {
     "emi": deferred("representations.emi.emi"),
 }
 
-TABLE_1 = frozenset(METHODS)
+BUILT_IN = frozenset(METHODS)
 
 
 def register(name: str, method: "str | Callable[[Config, EnvSpec], Curiosity]", about: str = "") -> None:
     """Adds a named method: REPRESENTATION+MEASURE, or a function that makes a `Curiosity`. `about` is its line in
     `curiax list methods`."""
-    if name in TABLE_1 or "+" in name or not name:
+    if name in BUILT_IN or "+" in name or not name:
         raise UserError(f"register {name}: must be a new name without +; there are: {', '.join(METHODS)}")
     if not isinstance(method, str):
         OTHERS[name] = method

@@ -53,8 +53,10 @@ class Curiosity(NamedTuple):
         [PRNGKeyArray, Params], tuple[Params, Params, State]
     ]  # key, agent's encoder -> params, critic, targets
     score: Callable[[Params, Params, State, Experience, PRNGKeyArray], CuriosityOutput]
-    follow: Callable[[State, Params, Array], State]  # targets, agent's encoder, o_{t+1} [T, B, ...] -> targets
+    # targets, agent's encoder, o_{t+1} [T, B, ...], and which of these count [T, B] or None for all -> targets
+    follow: Callable[[State, Params, Array, Array | None], State]
     trains_beliefs: bool = False  # do its losses train the agent's encoder and core?
+    signed: bool = False  # may its errors be below zero, and mean it? Then they are never prioritised (reward.py)
 
 
 class Represented(NamedTuple):
@@ -81,13 +83,14 @@ class Representation(NamedTuple):
     distance: Distance
     init: Callable[[PRNGKeyArray, Params], tuple[Params, State]]  # key, agent's encoder -> params, targets
     represent: Callable[[Params, State, Experience], Represented]
-    follow: Callable[[State, Params, Array], State]
+    follow: Callable[[State, Params, Array, Array | None], State]
     trains_beliefs: bool = False
 
 
 class Measure(NamedTuple):
     init: Callable[[PRNGKeyArray, Sizes], tuple[Params, Params]]  # -> params, critic
     score: Callable[..., CuriosityOutput]  # params, critic, represented, valid, distance, key
+    signed: bool = False  # as in `Curiosity`
 
 
 def combine(representation: Representation, measure: Measure) -> Curiosity:
@@ -104,7 +107,7 @@ def combine(representation: Representation, measure: Measure) -> Curiosity:
         output = measure.score(params[1], critic, represented, experience.valid, representation.distance, key)
         return output._replace(losses=represented.losses | output.losses, metrics=represented.metrics | output.metrics)
 
-    return Curiosity(init=init, score=score, follow=representation.follow, trains_beliefs=representation.trains_beliefs)
+    return Curiosity(init, score, representation.follow, representation.trains_beliefs, measure.signed)
 
 
 def from_beliefs(
@@ -136,7 +139,7 @@ def decay_of(world: WorldConfig, steps_per_update: int = 1) -> optax.Schedule:
     return optax.exponential_decay(1.0, world.half_life * steps_per_update, 0.5, end_value=SLOWEST)
 
 
-def stay(targets: State, encoder: Params, next_obs: Array) -> State:
+def stay(targets: State, encoder: Params, next_obs: Array, valid: Array | None = None) -> State:
     """The `follow` of a method whose targets never change."""
     return targets
 

@@ -28,12 +28,14 @@ def from_pairs(
     action: Shaped[Array, "T B *action"],
     next_obs: Shaped[Array, "T B *obs"],
     ended: Bool[Array, "T B"],
+    valid: Bool[Array, "T B"],
     first: Bool[Array, " B"],
     belief: Float[Array, "B D"],
     previous_action: Shaped[Array, "B *action"],
 ) -> Experience:
-    """T transitions, any of which may end an episode. The last three arguments are the state before the first step."""
-    pairs = Experience(obs, action, jnp.ones(ended.shape, bool), next_obs=next_obs, ended=ended)
+    """T transitions where `valid`, any of which may end an episode. The last three arguments are the state before the
+    first step."""
+    pairs = Experience(obs, action, valid, next_obs=next_obs, ended=ended)
     if not has_beliefs(agent):
         return pairs
     firsts = jnp.concatenate([first[None], ended[:-1]])

@@ -41,7 +41,8 @@ def look_inside(config: Config, spec: EnvSpec, world: WorldState, experience: Ex
     own, model = world.params.curiosity
     represented = representation.represent(own, world.targets, experience)._replace(ended=experience.ended)
     model: Any = in_use(model, world.critic)
-    explained = explain(config.world, model, represented, experience.valid, key)
+    key_noise, _ = jax.random.split(key)  # the same noise ε as in `score` with this key
+    explained = explain(config.world, model, represented, experience.valid, key_noise)
     return Inside(explained, representation.distance, model["reconstructor"])
 
 

@@ -1,4 +1,4 @@
-"""Prints the paper's Table 1."""
+"""Prints the paper's Table 1, and the methods beside it."""
 
 from rich import box
 from rich.console import Console
@@ -29,6 +29,7 @@ def show_table_1(console: Console) -> None:
         console.print(table_1(columns), soft_wrap=False)
     console.print(
         "Columns and marks are those of the paper's Table 1: claims, not measurements.\n"
+        "* not in that table, some later than the paper: claims of the method's authors.\n"
         "Any REPRESENTATION+MEASURE is a method too:\n"
         f"{', '.join(REPRESENTATIONS)} + {', '.join(MEASURES)}\n",
         highlight=False,
@@ -43,7 +44,7 @@ def table_1(columns: dict[str, str]) -> Table:
         table.add_column(heading, justify="center" if field in IS_SAID_TO_BE else "left", overflow="fold")
     claimed = {name: method for name, method in METHODS.items() if method.inputs}  # not the user's own
     for name, method in (claimed | {"…+hindsight": HINDSIGHT}).items():
-        table.add_row(name, *(cell(getattr(method, field)) for field in columns))
+        table.add_row(name if method.in_paper else f"{name} *", *(cell(getattr(method, field)) for field in columns))
     return table
 
 

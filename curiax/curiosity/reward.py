@@ -1,5 +1,6 @@
 """From errors to rewards: normalise, prioritise, mix."""
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import jax.numpy as jnp
@@ -83,6 +84,11 @@ def intrinsic_reward(
     """
     state = moments_update(state, error, valid, config.decay)
     return state, jnp.where(valid, pay(config, *mean_and_scale(state, config.decay), error), 0.0)
+
+
+def rules_for(config: BonusConfig, signed: bool) -> BonusConfig:
+    """The config by which errors are paid. Signed ones are never prioritised: their zero means something."""
+    return replace(config, prioritise=config.prioritise and not signed)
 
 
 def pay(

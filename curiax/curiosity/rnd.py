@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray, Shaped
+from jaxtyping import Array, Bool, Float, PRNGKeyArray, Shaped
 
 from curiax.agent.policy import make_features
 from curiax.config import Config
@@ -47,8 +47,8 @@ def rnd(config: Config, spec: EnvSpec) -> Curiosity:
             metrics={"prediction_error": jnp.mean(error, where=experience.valid)},
         )
 
-    def follow(targets: RNDTargets, encoder: Params, next_obs: Array) -> RNDTargets:
-        return observe(targets, next_obs)
+    def follow(targets: RNDTargets, encoder: Params, next_obs: Array, valid: Array | None = None) -> RNDTargets:
+        return observe(targets, next_obs, valid)
 
     return Curiosity(init, score, follow)
 
@@ -59,11 +59,13 @@ def whiten(targets: RNDTargets, obs: Shaped[Array, "T B *obs"]) -> Float[Array, 
     return jnp.clip((obs.astype(jnp.float32) - mean) / scale, -CLIP, CLIP)
 
 
-def observe(targets: RNDTargets, obs: Shaped[Array, "T B *obs"]) -> RNDTargets:
-    """Merges the moments of a batch into the running ones (Chan et al., 1979)."""
+def observe(targets: RNDTargets, obs: Shaped[Array, "T B *obs"], valid: Bool[Array, "T B"] | None = None) -> RNDTargets:
+    """Merges the moments of a batch, or of its valid part, into the running ones (Chan et al., 1979)."""
     obs = obs.astype(jnp.float32)
-    batch_count = jnp.float32(obs.shape[0] * obs.shape[1])
-    batch_mean, batch_variance = jnp.mean(obs, axis=(0, 1)), jnp.var(obs, axis=(0, 1))
+    valid = jnp.ones(obs.shape[:2], bool) if valid is None else valid
+    mask = valid.reshape(*valid.shape, *(1,) * (obs.ndim - 2))
+    batch_count = jnp.sum(valid.astype(jnp.float32))
+    batch_mean, batch_variance = (moment(obs, axis=(0, 1), where=mask) for moment in (jnp.mean, jnp.var))
     total = targets.count + batch_count
     difference = batch_mean - targets.mean
     squares = targets.variance * targets.count + batch_variance * batch_count

@@ -1,10 +1,13 @@
-"""The named methods: the paper's Table 1, as data."""
+"""The named methods, as data: the paper's Table 1, and five that are not in it."""
 
 from typing import NamedTuple
 
 
 class Method(NamedTuple):
-    """A row of the table. The fields from `inputs` on are the paper's claims; a method of the user's has none."""
+    """A row of the table. The fields from `inputs` on are the paper's claims; a method of the user's has none.
+
+    Those of a method that the paper's table lacks are its authors'.
+    """
 
     name: str  # as its authors call it
     composition: str  # representation+measure, or the name of a method that is neither
@@ -16,6 +19,7 @@ class Method(NamedTuple):
     random_noise: bool | None = None  # robust to noise that depends on nothing
     dependent_noise: bool | None = None  # robust to noise that depends on state or action
     dynamics: bool | None = None  # aware of the world's dynamics
+    in_paper: bool = True
 
 
 NOW, NEXT = "Xₜ, Aₜ", "Xₜ₊₁"
@@ -90,5 +94,40 @@ METHODS = {
         composition="icm+hindsight",
         about="inverse-dynamics features, error that hindsight cannot explain",
         space="action predictive",
+    ),
+    "lpm": Method(
+        "LPM",
+        "pixel+lpm",
+        "pixels, log error expected of the model's past less that of now (Hou 2026)",
+        *(NOW, NEXT, "log L past\n− log L predict", "pixel space"),
+        *(True, True, True, False),
+    ),
+    "critic": Method(
+        "Curiosity-Critic",
+        "pixel+critic",
+        "pixels, error beyond what a critic expects to be left after learning (Bhaskara 2026)",
+        *(NOW, NEXT, "L predict\n− L after", "pixel space"),
+        *(True, True, True, False),
+    ),
+    "lbs": Method(
+        "LBS",
+        "random+lbs",
+        "random features, what an outcome changes in latent beliefs (Mazzaglia 2022)",
+        *("Xₜ, Aₜ, Zₜ₊₁", NEXT, "KL(q ‖ p)", "random projection"),
+        *(True, True, True, False),
+    ),
+    "disagreement": Method(
+        "Disagreement",
+        "random+disagreement",
+        "random features, variance of five predictions (Pathak 2019)",
+        *(NOW, NEXT, "variance", "random projection"),
+        *(True, True, True, False),
+    ),
+    "progress": Method(
+        "γ-Progress",
+        "pixel+progress",
+        "pixels, error of a slow copy of the model less its own (Kim 2020)",
+        *(NOW, NEXT, "L slow copy\n− L predict", "pixel space"),
+        *(True, True, True, False),
     ),
 }

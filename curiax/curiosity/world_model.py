@@ -101,7 +101,8 @@ def world_step(
 
     done = gradient_step(optimizer, losses, state.params, state.optimizer)
     output, experience = done.aux
-    targets = curiosity.follow(state.targets, done.params.agent.encoder, following(experience))
+    counting = None if experience.next_obs is None else experience.valid  # a stream's resets are observations too
+    targets = curiosity.follow(state.targets, done.params.agent.encoder, following(experience), counting)
     after = WorldState(done.params, output.critic, targets, done.optimizer, state.num_updates + 1)
     return after, Learned(output, experience, done.losses, done.grads)
 

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from curiax.errors import UserError
+
 
 def to_numpy(x: Any) -> Any:
     """The array as numpy's, which shares its memory on a CPU. What is no tensor stays as it is."""
@@ -22,6 +24,15 @@ def like(x: Any) -> Callable[[np.ndarray], Any]:
 
         return lambda array: jax.device_put(array, x.sharding)
     return lambda array: array
+
+
+def read_mask(name: str, x: Any, batch_size: int) -> np.ndarray:
+    """A mask of B trajectories; None is all of them."""
+    mask = np.ones(batch_size, bool) if x is None else np.asarray(to_numpy(x))
+    if mask.shape != (batch_size,) or mask.dtype != bool:
+        got = f"{mask.dtype} of shape {list(mask.shape)}"
+        raise UserError(f"{name}: got {got}, expected true or false for each of {batch_size} trajectories")
+    return mask
 
 
 def is_tensor(x: Any) -> bool:

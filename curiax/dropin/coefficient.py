@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float
 from curiax.errors import UserError
 
 SHARE = 0.1  # of the return that is intrinsic, with "auto"
-MEMORY = 0.99  # of the running means, per call of `see`
+MEMORY = 0.99  # of the running means, per call of `see`, if each call is a rollout
 
 
 class Coefficient:
@@ -20,22 +20,22 @@ class Coefficient:
     While no reward has been seen, c is 1: the bonus is then all there is.
     """
 
-    __slots__ = ("count", "extrinsic", "fixed", "intrinsic", "share")
+    __slots__ = ("count", "extrinsic", "fixed", "intrinsic", "memory", "share")
 
-    def __init__(self, value: Any = "auto", share: float = SHARE):
-        automatic = isinstance(value, str) and value == "auto"
+    def __init__(self, value: Any = "auto", share: float = SHARE, memory: float = MEMORY):
+        automatic = str(value) == "auto"
         if not automatic and not (is_number(value) and np.isfinite(value) and value >= 0):
             raise UserError(f"coefficient: got {value!r}, expected a number of at least 0, or 'auto'")
         if not (is_number(share) and 0 < share < 1):
             raise UserError(f"share: got {share!r}, expected a number between 0 and 1")
         self.fixed = None if automatic else float(value)
-        self.share = float(share)
+        self.share, self.memory = float(share), memory
         self.count, self.extrinsic, self.intrinsic = 0, 0.0, 0.0
 
     def see(self, extrinsic: Float[np.ndarray, "*any"], intrinsic: Float[np.ndarray, "*any"]) -> None:
         """Updates the running means with returns of both streams."""
         self.count += 1
-        step = max(1 - MEMORY, 1 / self.count)
+        step = max(1 - self.memory, 1 / self.count)
         self.extrinsic += step * (float(np.mean(np.abs(extrinsic))) - self.extrinsic)
         self.intrinsic += step * (float(np.mean(np.abs(intrinsic))) - self.intrinsic)
 
@@ -67,6 +67,11 @@ class Returns:
             found[step] = now + self.discount * self.sums
             self.sums = np.where(last, 0.0, found[step])
         return found
+
+    def cut(self, which: Bool[np.ndarray, " B"]) -> None:
+        """Begins new episodes in these environments."""
+        if len(self.sums) == len(which):
+            self.sums = np.where(which, 0.0, self.sums)
 
 
 def is_number(x: Any) -> bool:

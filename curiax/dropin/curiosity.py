@@ -15,14 +15,13 @@ import numpy as np
 from curiax import curiosity as curiosities
 from curiax.config import Config
 from curiax.dropin import arrays, functions
-from curiax.dropin.files import Stored, from_bytes, to_bytes
+from curiax.dropin.files import Stored, from_bytes, read_saved, to_bytes
 from curiax.dropin.functions import Memory, begin, fresh_memory
 from curiax.dropin.replay import Pieces, Replay, rows_of
 from curiax.dropin.settings import COLUMNS, STEPS, make_setup
 from curiax.dropin.watch import CHECK_EVERY, SETTLED, Watch
 from curiax.envs.spaces import Segment, check_segment, read_action_space, read_observation_space, require_finite
-from curiax.errors import UserError, first_line
-from curiax.training.run.files import read_bytes
+from curiax.errors import UserError
 from curiax.training.run.outputs import writing_file
 
 
@@ -33,7 +32,7 @@ class Explanation(NamedTuple):
     reconstructed: Any  # [T, B] error that is left with hindsight; as `predicted` for methods without
     noise: Any  # [T, B] what hindsight takes away
     z: Any  # [T, B, Z] hindsight vectors; Z is 0 for methods without
-    reward: Any  # [T, B] as `reward` pays it: max((error − mean)/scale, 0)
+    reward: Any  # [T, B] as `reward` pays it: max((error − mean)/scale, 0), or error/scale for signed errors
     mean: float
     scale: float
 
@@ -44,6 +43,9 @@ class Curiosity:
     `reward` and `update` take the same arrays, T steps of B trajectories: obs and next_obs [T, B, ...], actions
     [T, B, ...], terminated and truncated [T, B]. next_obs[t] is what followed obs[t], *before* any reset. `observe`
     takes one step, of one environment or of B. Arrays are numpy's, JAX's or PyTorch's; rewards are of the same kind.
+
+    valid [T, B] is false where a step is no transition, such as a reset that takes a step. Its reward is 0, nothing is
+    learned from it, and a new episode begins after it. Its observations and action may be any of their spaces.
     """
 
     __slots__ = ("_last", "_memory", "_online", "_pending", "_replay", "_setup", "_state", "_watch")
@@ -84,27 +86,35 @@ class Curiosity:
         self._pending: list[Segment] = []
         self._watch, self._last = Watch(), {}
 
-    def reward(self, obs: Any, actions: Any, next_obs: Any, terminated: Any, truncated: Any) -> Any:
+    def reward(self, obs: Any, actions: Any, next_obs: Any, terminated: Any, truncated: Any, valid: Any = None) -> Any:
         """Returns intrinsic rewards [T, B]. Changes nothing: until the next `update`, the same call gives the same."""
-        segment, memory = self._check("reward", obs, actions, next_obs, terminated, truncated)
+        segment, memory = self._check("reward", obs, actions, next_obs, terminated, truncated, valid)
         rewards = np.array(functions.see(self._setup, self._state, memory, segment).reward)
         require_finite("reward", rewards)  # not so for observations of 1e19
         return arrays.like(obs)(rewards)
 
-    def update(self, obs: Any, actions: Any, next_obs: Any, terminated: Any, truncated: Any) -> dict[str, float]:
+    def update(
+        self, obs: Any, actions: Any, next_obs: Any, terminated: Any, truncated: Any, valid: Any = None
+    ) -> dict[str, float]:
         """Learns from a segment, updates reward statistics and beliefs, and returns metrics.
 
         From 16 trajectories on, the segment is one gradient step. Fewer go into the replay, and there is a gradient
         step on pieces of it for every few transitions.
         """
-        return self._learn(*self._check("update", obs, actions, next_obs, terminated, truncated))
+        return self._learn(*self._check("update", obs, actions, next_obs, terminated, truncated, valid))
 
-    def observe(self, obs: Any, action: Any, next_obs: Any, terminated: Any, truncated: Any) -> Any:
+    def observe(self, obs: Any, action: Any, next_obs: Any, terminated: Any, truncated: Any, valid: Any = None) -> Any:
         """Returns the intrinsic reward of one step, and learns by itself every few steps.
 
         One environment: obs is one observation, and the reward one number. B of them: obs [B, ...], rewards [B].
         """
-        segment, alone = self._one_step(obs, action, next_obs, terminated, truncated)
+        valid = np.ones(np.shape(terminated), bool) if valid is None else valid
+        segment, alone = self._one_step(obs, action, next_obs, terminated, truncated, valid)
+        if not segment.valid.any():
+            self.reset()
+            return 0.0 if alone else arrays.like(obs)(np.zeros(segment.valid.shape[1], np.float32))
+        if self._pending and self._pending[-1].ended.shape != segment.ended.shape:
+            self._learn_pending()
         memory = self._memory_for(segment) if self._online is None else self._online
         seen = functions.see(self._setup, self._state, memory, segment, len(self._pending))
         rewards = np.array(seen.reward)
@@ -116,9 +126,11 @@ class Curiosity:
             self._learn_pending()
         return float(rewards[0, 0]) if alone else arrays.like(obs)(rewards[0])
 
-    def explain(self, obs: Any, actions: Any, next_obs: Any, terminated: Any, truncated: Any) -> Explanation:
+    def explain(
+        self, obs: Any, actions: Any, next_obs: Any, terminated: Any, truncated: Any, valid: Any = None
+    ) -> Explanation:
         """Returns, for each transition of a segment, what `reward` pays and why. Changes nothing."""
-        segment, memory = self._check("explain", obs, actions, next_obs, terminated, truncated)
+        segment, memory = self._check("explain", obs, actions, next_obs, terminated, truncated, valid)
         seen = functions.see(self._setup, self._state, memory, segment)
         predicted = reconstructed = seen.error
         z: Any = np.zeros((*seen.error.shape, 0), np.float32)
@@ -143,15 +155,21 @@ class Curiosity:
         held = 0 if replay is None else replay.num_steps * replay.rows.ended.shape[1]
         return self._last | {"num_updates": float(self.num_updates), "replay": float(held)}
 
-    def reset(self) -> None:
-        """Clears the beliefs: the next segment starts new episodes. Parameters, statistics and replay stay."""
-        if self._pending:
-            self._pending[-1].ended[:] = True
-            self._online = fresh_memory(self._setup, self._pending[-1].ended.shape[1])
+    def reset(self, which: Any = None) -> None:
+        """Clears the beliefs: the next segment starts new episodes, of all trajectories or where `which` [B] is true.
+        Parameters, statistics and replay stay."""
+        memory = self._online if self._pending else self._memory
+        if memory is None:
             return
-        self._memory = None
+        ends = arrays.read_mask("which", which, len(memory.first))
+        memory = memory._replace(first=memory.first | ends)
+        if self._pending:
+            self._pending[-1].ended[0] |= ends
+            self._online = memory
+            return
+        self._memory = memory
         if self._replay is not None:
-            self._replay.cut()
+            self._replay.cut(ends)
 
     @property
     def num_updates(self) -> int:
@@ -190,13 +208,8 @@ class Curiosity:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Curiosity":
         """Reads a file that `save` wrote."""
-        content = read_bytes(Path(path))
         new = object.__new__(cls)
-        try:
-            new.__setstate__(content)
-        except Exception as error:  # a damaged file may raise anything
-            expected = "expected a file that this version's `save` wrote"
-            raise UserError(f"path: got {path}, {expected} ({first_line(error)})") from None
+        read_saved(path, new.__setstate__)
         return new
 
     def _check(self, call: str, *given: Any) -> tuple[Segment, Memory]:
@@ -219,10 +232,10 @@ class Curiosity:
             raise UserError(f"obs: got shape {list(given[0].shape)}, expected {expected}")
         axes = (None, None) if alone else (None,)
         segment = check_segment(space, self._setup.actions, *(x[axes] for x in given))
-        batch_size = segment.ended.shape[1]
-        if self._pending and self._pending[-1].ended.shape[1] != batch_size:
+        batch_size, before = segment.ended.shape[1], self._pending[-1].ended if self._pending else segment.ended
+        if before.shape[1] != batch_size and not before.all():
             raise UserError(
-                f"obs: got {batch_size} environments, expected {self._pending[-1].ended.shape[1]} as before"
+                f"obs: got {batch_size} environments, expected {before.shape[1]} as before, or a reset first"
             )
         return segment, alone
 
@@ -240,13 +253,16 @@ class Curiosity:
 
     def _learn(self, segment: Segment, memory: Memory) -> dict[str, float]:
         """Gradient steps on a segment, or on the replay after it has taken the segment."""
+        if not segment.valid.any():
+            self.reset()
+            return self._last
         if segment.ended.shape[1] >= COLUMNS:
             self._replay = None
             state, memory, metrics = functions.update(self._setup, self._state, memory, segment)
             metrics = finite(metrics)
         else:
             seen = functions.see(self._setup, self._state, memory, segment)
-            about = finite(functions.reward_metrics(self._setup, seen.moments, seen.error))
+            about = finite(functions.reward_metrics(self._setup, seen.moments, seen.error, segment))
             self._remember(segment, memory, seen)
             state = self._state._replace(moments=seen.moments)
             for number in range(max(1, segment.ended.size // self._setup.period)):
@@ -273,7 +289,7 @@ class Curiosity:
 
     def _look(self, metrics: dict[str, float]) -> None:
         """Warns of what is suspicious."""
-        if self._setup.config.bonus.prioritise:
+        if self._setup.bonus.prioritise:
             self._watch.rewards(metrics["reward"])
         if self._replay is None or not curiosities.uses_hindsight(self.name):
             return
@@ -281,7 +297,8 @@ class Curiosity:
         if count // period >= SETTLED and count // period % CHECK_EVERY == 0:
             pieces = self._pieces(0)
             found, spread = functions.split(self._setup, self._state, *pieces, pieces)
-            self._watch.hindsight(*(float(np.mean(x)) for x in (found.predicted, found.reconstructed, spread)))
+            errors = found.predicted, found.reconstructed, spread
+            self._watch.hindsight(*(float(np.mean(x, where=pieces[1].valid)) for x in errors))
 
 
 def finite(metrics: Mapping[str, Any]) -> dict[str, float]:

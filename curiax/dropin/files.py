@@ -2,7 +2,10 @@
 
 import io
 import json
-from typing import Any, NamedTuple
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -11,9 +14,13 @@ from curiax.dropin.functions import DropInState, Memory, begin, fresh_memory
 from curiax.dropin.replay import Replay, Rows
 from curiax.dropin.settings import Setup, check_config
 from curiax.envs.spaces import Actions, Observations, Segment
+from curiax.errors import UserError, first_line
 from curiax.training.run.checkpoints import from_arrays, to_arrays
+from curiax.training.run.files import read_bytes
 
-FORMAT = 4
+Content = TypeVar("Content")
+
+FORMAT = 5
 
 
 class Stored(NamedTuple):
@@ -25,6 +32,16 @@ class Stored(NamedTuple):
     online: Memory | None  # after the pending transitions
     replay: Replay | None
     pending: list[Segment]
+
+
+def read_saved(path: str | os.PathLike[str], read: Callable[[bytes], Content]) -> Content:
+    """What `read` makes of the bytes of a file. Raises a UserError if it cannot be read."""
+    content = read_bytes(Path(path))
+    try:
+        return read(content)
+    except Exception as error:  # a damaged file may raise anything
+        expected = "expected a file that this version's `save` wrote"
+        raise UserError(f"path: got {path}, {expected} ({first_line(error)})") from None
 
 
 def to_bytes(stored: Stored) -> bytes:

@@ -66,7 +66,6 @@ def initial_state(setup: Setup) -> DropInState:
     return DropInState(model_of(setup).init(key_curiosity, agent), moments_init(), key)
 
 
-@functools.lru_cache(maxsize=4)  # one costs as much as a small forward pass
 def fresh_memory(setup: Setup, batch_size: int) -> Memory:
     """The memory of B trajectories that all begin an episode."""
     vector = () if setup.actions.parts is None else (setup.actions.width,)
@@ -94,9 +93,9 @@ def see(
         return seen[-1]
 
     error = model_of(setup).score(state.world, experience, key).error
-    moments = moments_after(setup, state.moments, error)
+    moments = moments_after(setup, state.moments, error, segment)
     after, beliefs = memory_after(memory, seen[-1], segment)
-    return Seen(pay(setup.config.bonus, *grown_mean_and_scale(moments), error), error, moments, after, beliefs)
+    return Seen(rewards(setup, moments, error, segment), error, moments, after, beliefs)
 
 
 @functools.partial(jax.jit, static_argnums=0)
@@ -105,9 +104,9 @@ def update(
 ) -> tuple[DropInState, Memory, dict[str, Array]]:
     """State, memory and metrics after one gradient step on a segment."""
     state, learned = step(setup, state, memory, segment)
-    moments = moments_after(setup, state.moments, learned.output.error)
+    moments = moments_after(setup, state.moments, learned.output.error, segment)
     after, _ = memory_after(memory, learned.experience, segment)
-    metrics = metrics_of(learned) | reward_metrics(setup, moments, learned.output.error)
+    metrics = metrics_of(learned) | reward_metrics(setup, moments, learned.output.error, segment)
     return state._replace(moments=moments), after, metrics
 
 
@@ -127,12 +126,17 @@ def step(setup: Setup, state: DropInState, memory: Memory, segment: Segment) -> 
 
 
 @functools.partial(jax.jit, static_argnums=0)
-def reward_metrics(setup: Setup, moments: Moments, error: Float[Array, "T B"]) -> dict[str, Array]:
+def reward_metrics(setup: Setup, moments: Moments, error: Float[Array, "T B"], segment: Segment) -> dict[str, Array]:
     """Mean error and reward of new transitions, and the statistics that rewards are computed with."""
     mean, scale = grown_mean_and_scale(moments)
-    reward = pay(setup.config.bonus, mean, scale, error)
-    named = {"error": jnp.mean(error), "reward": jnp.mean(reward)}
+    both = {"error": error, "reward": rewards(setup, moments, error, segment)}
+    named = {name: jnp.mean(x, where=segment.valid) for name, x in both.items()}
     return named | {"statistics/mean": mean, "statistics/scale": scale}
+
+
+def rewards(setup: Setup, moments: Moments, error: Float[Array, "T B"], segment: Segment) -> Float[Array, "T B"]:
+    """Rewards of transitions; 0 for steps that are none."""
+    return jnp.where(segment.valid, pay(setup.bonus, *grown_mean_and_scale(moments), error), 0.0)
 
 
 def metrics_of(learned: Learned) -> dict[str, Array]:
@@ -153,16 +157,23 @@ def split(
         for pair in ((memory, segment), others)
     )
     loop, z, _ = strange.explained
-    target = strange.distance.project(loop.target[0])
-    spread = strange.distance.reduce(jnp.square(target - jnp.mean(target, axis=(0, 1), keepdims=True)), axis=-1)
-    vectors = z[0].reshape(-1, z.shape[-1])
-    return split_errors(inside, vectors[:: max(1, len(vectors) // NUM_STRANGERS)]), spread
+    target, valid = strange.distance.project(loop.target[0]), others[1].valid
+    mean = jnp.mean(target, axis=(0, 1), where=valid[..., None], keepdims=True)
+    spread = strange.distance.reduce(jnp.square(target - mean), axis=-1)
+    chosen = evenly(valid, max(1, valid.size // NUM_STRANGERS))
+    return split_errors(inside, z[0].reshape(-1, z.shape[-1])[chosen]), spread
+
+
+def evenly(valid: Bool[Array, "T B"], step: int) -> Int[Array, " n"]:
+    """Indices of valid steps: of all of them in order every so many, from the start again where they end."""
+    valid_first = jnp.argsort(~valid.ravel(), stable=True)
+    return valid_first[jnp.arange(0, valid.size, step) % jnp.maximum(jnp.sum(valid.astype(jnp.int32)), 1)]
 
 
 def experience_of(agent: Agent, memory: Memory, segment: Segment) -> Experience:
     """The segment as `Experience`, with this agent's beliefs."""
     before = (memory.first, memory.belief, memory.previous_action)
-    return from_pairs(agent, segment.obs, segment.action, segment.next_obs, segment.ended, *before)
+    return from_pairs(agent, segment.obs, segment.action, segment.next_obs, segment.ended, segment.valid, *before)
 
 
 def memory_after(memory: Memory, experience: Experience, segment: Segment) -> tuple[Memory, Float[Array, "T B D"]]:
@@ -175,5 +186,5 @@ def memory_after(memory: Memory, experience: Experience, segment: Segment) -> tu
     return after, jnp.concatenate([memory.belief[None], belief[:-1]])
 
 
-def moments_after(setup: Setup, moments: Moments, error: Float[Array, "T B"]) -> Moments:
-    return moments_grow(moments, error, jnp.ones(error.shape, bool), setup.config.bonus.decay)
+def moments_after(setup: Setup, moments: Moments, error: Float[Array, "T B"], segment: Segment) -> Moments:
+    return moments_grow(moments, error, segment.valid, setup.config.bonus.decay)

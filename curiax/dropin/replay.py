@@ -17,6 +17,7 @@ class Rows(NamedTuple):
     action: Shaped[np.ndarray, "T B *action"]
     next_obs: Shaped[np.ndarray, "T B *obs"]
     ended: Bool[np.ndarray, "T B"]
+    valid: Bool[np.ndarray, "T B"]
     belief: Float[np.ndarray, "T B D"]
     previous_action: Shaped[np.ndarray, "T B *action"]
     first: Bool[np.ndarray, "T B"]  # obs is the first of an episode
@@ -63,10 +64,10 @@ class Replay:
             ring[index[-capacity:]] = new[-capacity:]
         self.count += len(rows.ended)
 
-    def cut(self) -> None:
-        """Ends all episodes with the last step."""
+    def cut(self, which: Bool[np.ndarray, " B"]) -> None:
+        """Ends the episodes of these trajectories with the last step."""
         if self.count:
-            self.rows.ended[(self.count - 1) % len(self.rows.ended)] = True
+            self.rows.ended[(self.count - 1) % len(self.rows.ended)] |= which
 
     def sample(self, rng: np.random.Generator, length: int, number: int, num_new: int) -> Pieces:
         """Pieces from random places. Some are the newest, since the last `num_new` steps were never learned from."""
@@ -75,10 +76,16 @@ class Replay:
         start, env = rng.integers(0, last + 1, number), rng.integers(0, num_envs, number)
         newest = min(num_new, last + 1, number // NEWEST)
         start[:newest] = last - np.arange(newest)
+        oldest = self.count - size
+        none = np.flatnonzero(~self.rows.valid[(oldest + start) % capacity, env])
+        if len(none):  # they begin with no transition: others take their place
+            others = np.argwhere(self.rows.valid[(oldest + np.arange(size)) % capacity])
+            step, env[none] = rng.choice(others, len(none)).T
+            start[none] = np.minimum(step, last)
         steps = np.minimum(start + np.arange(length)[:, None], size - 1)
-        index = (self.count - size + steps) % capacity
-        obs, action, next_obs, ended = (x[index, env] for x in self.rows[:4])
-        return Pieces(Segment(obs, action, next_obs, ended), *(x[index[0], env] for x in self.rows[4:]))
+        index = (oldest + steps) % capacity
+        segment = Segment(*(getattr(self.rows, name)[index, env] for name in Segment._fields))
+        return Pieces(segment, *(getattr(self.rows, name)[index[0], env] for name in Pieces._fields[1:]))
 
 
 def rows_of(segment: Segment, beliefs: Any, previous_action: Any, first: Any) -> Rows:
@@ -87,4 +94,4 @@ def rows_of(segment: Segment, beliefs: Any, previous_action: Any, first: Any) ->
     previous = np.concatenate([np.asarray(previous_action, action.dtype)[None], action[:-1]])
     firsts = np.concatenate([np.asarray(first)[None], ended[:-1]])
     obs, next_obs = np.asarray(segment.obs), np.asarray(segment.next_obs)
-    return Rows(obs, action, next_obs, ended, np.asarray(beliefs), previous, firsts)
+    return Rows(obs, action, next_obs, ended, np.asarray(segment.valid), np.asarray(beliefs), previous, firsts)

@@ -1,16 +1,16 @@
 """The settings of a curiosity in somebody's loop: which fields it reads, and which it sizes by itself."""
 
-import math
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 from curiax import curiosity as curiosities
-from curiax.config import Config, validate
+from curiax.config import BonusConfig, Config, validate
 from curiax.config.dotted import override, read_options
 from curiax.config.presets import read_preset
 from curiax.curiosity.representations import REPRESENTATIONS
+from curiax.curiosity.reward import rules_for
 from curiax.envs.spaces import Actions, Observations
 from curiax.errors import CuriosityWarning, UserError
 from curiax.types import EnvSpec
@@ -41,6 +41,11 @@ class Setup(NamedTuple):
     def spec(self) -> EnvSpec:
         shape, scale = self.observations.shape, self.observations.scale
         return EnvSpec("drop-in", shape, self.actions.width, 0, (0, 0), scale, self.actions.parts)
+
+    @property
+    def bonus(self) -> BonusConfig:
+        """How the errors of the method are paid."""
+        return rules_for(self.config.bonus, curiosities.make(self.config, self.spec).signed)
 
     @property
     def piece(self) -> tuple[int, int]:
@@ -113,7 +118,7 @@ def fit_budget(setup: Setup, budget: int, given: Mapping[str, Any]) -> Setup:
 def too_short(config: Config, num_updates: int) -> list[str]:
     """What a run of so many updates is too short for."""
     lines, half_life = [], config.world.half_life
-    memory = math.ceil(1 / (1 - config.bonus.decay))
+    memory = round(1 / (1 - config.bonus.decay))
     if curiosities.uses_hindsight(config.curiosity) and num_updates < FEW:
         lines.append(f"too few for hindsight to hold noise, which takes about {FEW}")
     if memory > num_updates:

@@ -90,7 +90,7 @@ def spaces_of(name: str, options: GymOptions) -> tuple[Reading, Actions]:
         name, 1, replace(options, vectorization="sync") if options.vectorization == "async" else options, None
     )
     env.close()
-    kinds = options.kinds or next((kinds for start, kinds in KINDS.items() if name.startswith(start)), 0)
+    kinds = options.kinds or kinds_of(name)
     try:
         reading, actions = read_space(env.single_observation_space, kinds), read_action_space(env.single_action_space)
     except UserError as error:
@@ -98,6 +98,11 @@ def spaces_of(name: str, options: GymOptions) -> tuple[Reading, Actions]:
     if actions.parts:
         raise UserError(f"gym/{name}: actions are {env.single_action_space}, expected Discrete or a Box of floats")
     return reading, actions
+
+
+def kinds_of(name: str) -> int:
+    """The number of categories that integers in its observations are; 0 if they are quantities."""
+    return next((kinds for start, kinds in KINDS.items() if name.startswith(start)), 0)
 
 
 def can_sync(name: str) -> bool:

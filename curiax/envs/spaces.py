@@ -75,6 +75,7 @@ class Segment(NamedTuple):
     action: Any  # [T, B] or [T, B, width]
     next_obs: Any  # [T, B, ...]
     ended: Any  # [T, B]
+    valid: Any  # [T, B] false where a step is no transition; it then counts as ended
 
 
 def read_observation_space(space: Any, scale: float | None) -> Observations:
@@ -150,17 +151,23 @@ def one_clear_line(name: str, space: Any, expected: str) -> Iterator[None]:
 
 
 def check_segment(
-    observations: Observations, actions: Actions, obs: Any, action: Any, next_obs: Any, terminated: Any, truncated: Any
+    observations: Observations,
+    actions: Actions,
+    obs: Any,
+    action: Any,
+    next_obs: Any,
+    terminated: Any,
+    truncated: Any,
+    valid: Any = None,
 ) -> Segment:
     """The arrays of a call, checked and converted. Raises a UserError with the argument, what it got and expected."""
     obs = check_observations("obs", observations, obs, None)
     leading = obs.shape[:2]
-    return Segment(
-        obs=obs,
-        action=check_actions(actions, action, leading),
-        next_obs=check_observations("next_obs", observations, next_obs, leading),
-        ended=check_flags("terminated", terminated, leading) | check_flags("truncated", truncated, leading),
-    )
+    action = check_actions(actions, action, leading)
+    next_obs = check_observations("next_obs", observations, next_obs, leading)
+    ended = check_flags("terminated", terminated, leading) | check_flags("truncated", truncated, leading)
+    valid = np.ones(leading, bool) if valid is None else check_flags("valid", valid, leading)
+    return Segment(obs, action, next_obs, ended | ~valid, valid)
 
 
 def check_observations(name: str, space: Observations, x: Any, leading: tuple[int, ...] | None) -> np.ndarray:

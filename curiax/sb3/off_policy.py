@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int, Shaped
+from jaxtyping import Float, Int, Shaped
 
 from curiax.errors import UserError
 from curiax.sb3.reader import Reader
@@ -47,7 +47,7 @@ class Transitions(NamedTuple):
     obs: Shaped[np.ndarray, "n B *obs"]
     actions: Shaped[np.ndarray, "n B *action"]
     next_obs: Shaped[np.ndarray, "n B *obs"]
-    weight: Float[np.ndarray, "n B"]
+    weight: Float[np.ndarray, "n B"]  # 0 where there is no such transition
 
 
 class OffPolicy:
@@ -95,28 +95,25 @@ def draw(reader: Reader, buffer: Any, batch_size: int, env: Any) -> tuple[Any, T
     if env is not None:
         np.random.set_state(state)
         found = buffer.sample(batch_size)  # the same transitions, as they are
-    ended = found.dones.cpu().numpy().ravel() > 0
-    return samples, one_step(reader, found, ended & getattr(buffer, "optimize_memory_usage", False))
+    return samples, one_step(reader, found, getattr(buffer, "optimize_memory_usage", False))
 
 
-def one_step(reader: Reader, samples: Any, lost: Bool[np.ndarray, " B"]) -> Transitions:
-    """The sampled transitions. Those that have lost their final observation have no weight, and one that has not stands
-    in for them: an optimised buffer overwrites it with the first observation of the next episode."""
-    shape = (1, len(lost))
-    index = np.where(lost, np.argmin(lost), np.arange(len(lost)))
-    obs, next_obs = (reader.obs(x, shape)[:, index] for x in (samples.observations, samples.next_observations))
-    return Transitions(obs, reader.actions(samples.actions, shape)[:, index], next_obs, 1.0 - lost[None])
+def one_step(reader: Reader, samples: Any, optimised: bool) -> Transitions:
+    """The sampled transitions. An optimised buffer has overwritten an episode's final observation with the first of the
+    next one, so the last transition is none."""
+    shape = 1, len(samples.actions)
+    lost = samples.dones.cpu().numpy().reshape(shape) if optimised else np.zeros(shape)
+    obs, next_obs = (reader.obs(x, shape) for x in (samples.observations, samples.next_observations))
+    return Transitions(obs, reader.actions(samples.actions, shape), next_obs, 1.0 - lost)
 
 
 def many_steps(reader: Reader, buffer: Any, start: Int[np.ndarray, " B"], env: Int[np.ndarray, " B"]) -> Transitions:
-    """The transitions of n-step samples, with weights γᵏ until an episode ends or the newest transition is reached. The
-    first one stands in for those after that, which have no weight."""
+    """The transitions of n-step samples, with weights γᵏ until an episode ends or the newest transition is reached."""
     steps = np.arange(buffer.n_steps)[:, None]
     index = (start + steps) % buffer.buffer_size
     newest = index == (buffer.pos - 1) % buffer.buffer_size
     last = (buffer.dones[index, env] > 0) | (buffer.timeouts[index, env] > 0) | newest
     goes_on = np.cumsum(last, axis=0) - last == 0
-    index = np.where(goes_on, index, start)
     return Transitions(
         obs=reader.obs(buffer.observations[index, env], index.shape),
         actions=reader.actions(buffer.actions[index, env], index.shape),
@@ -140,12 +137,9 @@ def pay_and_learn(curiosity: Any, transitions: Transitions) -> tuple[Float[np.nd
     """The bonus of each sample, a weighted sum over its steps, and metrics. The curiosity then learns from the first
     steps. Every transition is a trajectory of its own: there is no history to a sample."""
     shape = transitions.weight.shape
-    if not transitions.weight.any():
-        return np.zeros(shape[1], np.float32), {}
-    obs, actions, next_obs = (x.reshape(1, -1, *x.shape[2:]) for x in transitions[:3])
-    never = np.zeros(obs.shape[:2], bool)
+    never, valid = np.zeros(shape, bool), transitions.weight > 0
+    arrays = [x.reshape(1, -1, *x.shape[2:]) for x in (*transitions[:3], never, never, valid)]
     curiosity.reset()
-    bonus = curiosity.reward(obs, actions, next_obs, never, never).reshape(shape)
-    first = slice(shape[1])
-    metrics = curiosity.update(*(x[:, first] for x in (obs, actions, next_obs, never, never)))
+    bonus = curiosity.reward(*arrays).reshape(shape)
+    metrics = curiosity.update(*(x[:, : shape[1]] for x in arrays))
     return np.sum(transitions.weight * bonus, axis=0).astype(np.float32), metrics

@@ -20,7 +20,7 @@ from curiax import envs
 from curiax.agent.distributions import entropy_of
 from curiax.config import Config
 from curiax.curiosity.experience import from_stream
-from curiax.curiosity.reward import mean_and_scale, pay
+from curiax.curiosity.reward import mean_and_scale, pay, rules_for
 from curiax.envs.base import Environment, HostEnvironment
 from curiax.errors import UserError, first_line
 from curiax.training.evaluate_host import play_on_host
@@ -222,4 +222,4 @@ def judge(
     curiosity = curiosities.make(config, env.spec)
     error = curiosity.score(state.params.curiosity, state.critic, state.targets, experience, key).error
     statistics = mean_and_scale(state.bonus.intrinsic, config.bonus.decay)
-    return error, pay(config.bonus, *statistics, error)
+    return error, pay(rules_for(config.bonus, curiosity.signed), *statistics, error)

@@ -16,7 +16,7 @@ from curiax.agent.vmpo_sparse import FORMS
 from curiax.config import Config
 from curiax.curiosity.base import Curiosity
 from curiax.curiosity.experience import from_stream
-from curiax.curiosity.reward import bonus_init, reward_streams
+from curiax.curiosity.reward import bonus_init, reward_streams, rules_for
 from curiax.curiosity.world_model import gradient_step, make_optimizer, masked_sums
 from curiax.envs.base import Environment
 from curiax.training.rollout import Actor, actor_init, rollout
@@ -149,7 +149,7 @@ def learner_learn(
         params=new._replace(agent=agent),
         acting=jax.tree.map(lambda online, old: jnp.where(refresh, online, old), agent, acting),
         critic=scored.critic,
-        targets=curiosity.follow(state.targets, agent.encoder, trajectory.obs[1:]),
+        targets=curiosity.follow(state.targets, agent.encoder, trajectory.obs[1:], None),
         optimizer=done.optimizer,
         bonus=scored.bonus,
         popart=statistics,
@@ -192,7 +192,8 @@ def learner_losses(
     experience = from_stream(agent, trajectory)
     curious = curiosity.score(params.curiosity, state.critic, state.targets, experience, key)
     error = curious.error if paid is None else paid
-    bonus, rewards = reward_streams(config.bonus, state.bonus, error, trajectory.reward, valid)
+    rules = rules_for(config.bonus, curiosity.signed)
+    bonus, rewards = reward_streams(rules, state.bonus, error, trajectory.reward, valid)
 
     belief = experience.belief  # not stopped: policy and value losses train the encoder and the core too
     judged = values_of(config).judge(config, state.popart, agent.value(belief), rewards, trajectory)

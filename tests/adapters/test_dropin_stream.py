@@ -54,7 +54,7 @@ def test_errors_and_rewards_are_those_of_the_training_program():
 
     state = DropInState(world, moments_init(), key)
     memory = Memory(trajectory.belief, trajectory.previous_action, none[0])
-    pairs = Segment(trajectory.obs[:-1], trajectory.action, trajectory.obs[1:], none[1:])
+    pairs = Segment(trajectory.obs[:-1], trajectory.action, trajectory.obs[1:], none[1:], ~none[1:])
     rewards = functions.see(setup, state, memory, pairs).reward
     after, _, metrics = functions.update(setup, state, memory, pairs)
     np.testing.assert_allclose(rewards, scored.intrinsic, rtol=1e-4, atol=1e-5)
@@ -89,7 +89,8 @@ def test_an_episode_that_ends_within_is_scored_as_in_a_stream(method):
         return curiosity.score(params.curiosity, world.critic, world.targets, experience, jax.random.key(0))
 
     def by_pairs(params):
-        pairs = Segment(jnp.asarray(obs), jnp.asarray(action, jnp.int32), jnp.asarray(next_obs), jnp.asarray(ended))
+        flags = jnp.asarray(ended), jnp.ones((T, B), bool)
+        pairs = Segment(jnp.asarray(obs), jnp.asarray(action, jnp.int32), jnp.asarray(next_obs), *flags)
         experience_of = functools.partial(functions.experience_of, memory=memory, segment=pairs)
         return functions.model_of(setup).score(world._replace(params=params), experience_of, jax.random.key(0))
 

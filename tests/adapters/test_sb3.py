@@ -178,8 +178,8 @@ def test_folding_keeps_transitions_together_and_is_undone():
 
 def number_and_episode(obs):
     """What the corridor's observations say, in whichever form."""
-    if obs.ndim == 5:
-        return obs[:, :, 0, 0, 2].astype(float), obs[:, :, 0, 0, 1].astype(float)
+    if obs.ndim == 4:
+        return obs[:, 0, 0, 2].astype(float), obs[:, 0, 0, 1].astype(float)
     if obs.shape[-1] == 101:  # one-hot vectors of the episode, and of the number
         return obs[..., 40:].argmax(-1), obs[..., :40].argmax(-1)
     return obs[..., 40], obs[..., :40].argmax(-1)

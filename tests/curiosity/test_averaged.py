@@ -58,7 +58,7 @@ def test_rewards_come_from_the_average_and_not_from_the_generator(start, represe
     params, state = start
     moved = params | {"generator": scaled(3.0, params["generator"])}
     output = score(represented, moved, state)
-    (key_noise, _), used = jax.random.split(KEY), in_use(moved, output.critic)
+    (key_noise, _), used = jax.random.split(KEY), in_use(moved, state)
     explained = explain(CONFIG.world, used, represented, VALID, key_noise)
     error = squared_distance(explained.loop.target, explained.output)[0]
     np.testing.assert_allclose(output.error, jnp.where(VALID, error, 0), rtol=1e-5, atol=1e-6)

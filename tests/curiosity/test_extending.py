@@ -14,7 +14,7 @@ import pytest
 from curiax.config import LAPTOP
 from curiax.curiosity import MEASURES, METHODS, REPRESENTATIONS
 from curiax.curiosity.base import Represented, Sizes, squared_distance
-from curiax.curiosity.world_model import masked_mean
+from curiax.curiosity.measures.predict import predict
 
 PAGE = Path(__file__).parents[2] / "docs" / "extending.md"
 
@@ -50,25 +50,23 @@ def test_the_example_trains(page):
 def test_the_example_trains_its_features_and_the_page_leaves_the_tables_alone(page):
     names, _ = page
     features, model = names["row"].state.params.curiosity
-    assert set(features) == {"encoder"} and len(model["predictors"]) == 5
-    assert "slow" not in REPRESENTATIONS and "disagreement" not in MEASURES
+    assert set(features) == {"encoder"} and set(model) == {"core", "predictor"}
+    assert "slow" not in REPRESENTATIONS and "heavy" not in MEASURES
     assert "mine" not in METHODS
 
 
 @pytest.mark.slow
-def test_predictors_that_agree_are_paid_nothing_however_wrong_they_are(page):
-    measure = page[0]["disagreement"](LAPTOP)
+def test_the_measure_pays_the_logarithm_of_the_prediction_error(page):
+    measure, plain = page[0]["heavy_tailed"](LAPTOP), predict(LAPTOP)
     rng = np.random.default_rng(0)
     state, action, target = (jnp.asarray(rng.normal(size=(4, 2, n)), jnp.float32) for n in (3, 2, 5))
     valid = jnp.ones((4, 2), bool)
 
     @jax.jit
-    def score(key):
-        params, _ = measure.init(key, Sizes(3, 2, 5))
-        same = params | {"predictors": [params["predictors"][0]] * 5}
+    def errors(key):
+        params, _ = plain.init(key, Sizes(3, 2, 5))  # its predictor has no LayerNorm
         represented = Represented(state, action, target, {}, {})
-        outputs = [measure.score(p, (), represented, valid, squared_distance, key) for p in (params, same)]
-        return [(output.error, masked_mean(output.losses["prediction"])) for output in outputs]
+        return [each.score(params, (), represented, valid, squared_distance, key).error for each in (measure, plain)]
 
-    (different, _), (agreed, loss) = score(jax.random.key(0))
-    assert np.all(different > 0.01) and np.max(agreed) < 1e-6 and loss > 0.5
+    heavy, error = errors(jax.random.key(0))
+    np.testing.assert_allclose(heavy, np.log1p(error), rtol=1e-5)

@@ -11,9 +11,10 @@ import pytest
 from curiax.agent.policy import ACTION_EMBEDDING, make_encoder
 from curiax.curiosity import MEASURES, REPRESENTATIONS, make
 from curiax.curiosity.experience import following
+from curiax.training.run.checkpoints import from_arrays, to_arrays
 from curiax.training.train import bad_loss, initial_state, train
 from curiax.types import EnvSpec, Experience
-from tests.support.tiny import TINY
+from tests.support.tiny import TINY, leaves
 
 SMALLEST = dataclasses.replace(TINY, env_steps=16)  # two updates
 LOSSES = {
@@ -22,6 +23,11 @@ LOSSES = {
     "dora": {"evalue"},
     "ama": {"likelihood"},
     "random+hindsight": {"reconstruction", "invariance"},
+    "lpm": {"prediction", "log_error"},
+    "critic": {"prediction", "error_after"},
+    "lbs": {"surprise", "likelihood"},
+    "disagreement": {"prediction"},
+    "progress": {"prediction"},
 }
 
 
@@ -38,6 +44,18 @@ def test_a_method_trains_all_of_itself(name):
     moved = jax.tree.map(lambda a, b: bool(np.any(a != b)), start.params.curiosity, row.state.params.curiosity)
     assert all(jax.tree.leaves(moved)), moved
     jax.tree.map(np.testing.assert_array_equal, start.targets, row.state.targets)  # none of these has slow copies
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["lpm", "critic", "progress"])
+def test_what_a_measure_remembers_is_stored_and_the_run_goes_on_to_the_same_bits(name):
+    config = dataclasses.replace(TINY, env_steps=32, log_every=2, curiosity=name)  # four updates
+    half, end = train(config)
+    stored = to_arrays(half.state, "state")
+    restored = from_arrays(stored, initial_state(config), "state")
+    (resumed,) = train(config, restored)
+    assert leaves(resumed.state) == leaves(end.state)
+    assert any(np.any(array) for name, array in stored.items() if name.startswith("state.critic"))
 
 
 @pytest.mark.parametrize("measure", MEASURES)

@@ -33,6 +33,11 @@ COMPOSITIONS = {
     "byol-explore": "byol+predict",
     "byol-hindsight": "byol+hindsight",
     "icm+hindsight": "icm+hindsight",
+    "lpm": "pixel+lpm",
+    "critic": "pixel+critic",
+    "lbs": "random+lbs",
+    "disagreement": "random+disagreement",
+    "progress": "pixel+progress",
 }
 
 
@@ -46,6 +51,13 @@ def printed(width):
 def test_the_table_says_what_the_paper_says(name):
     method = METHODS[name]
     assert (method.random_noise, method.dependent_noise, method.dynamics, method.space) == PAPER[name]
+
+
+def test_methods_that_the_paper_s_table_lacks_are_marked():
+    lines = [line.split() for line in printed(200).splitlines() if "✓" in line]
+    assert {name for name, star, *_ in lines if star == "*"} == {n for n, row in METHODS.items() if not row.in_paper}
+    assert set(PAPER) | {"icm+hindsight"} == {name for name, row in METHODS.items() if row.in_paper}
+    assert "* not in that table" in printed(200)
 
 
 def test_every_name_has_its_composition():

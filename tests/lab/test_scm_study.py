@@ -158,6 +158,9 @@ def test_every_method_of_table_1_is_measured():
         ("random+hindsight", "random+predict"),
         ("rnd", None),
         ("dora", None),
+        ("progress", "pixel+predict"),
+        ("disagreement", "random+predict"),
+        ("lpm", "pixel+predict"),
     ],
 )
 def test_a_method_is_set_beside_the_prediction_error_of_its_representation(method, reference):
@@ -192,6 +195,14 @@ def test_without_a_representation_the_unit_is_what_was_paid_at_first():
     row = make_row("rnd", "state", 0, Measured(errors.total, errors.count), None)
     assert row[3:5] == (pytest.approx(0.5), pytest.approx(2.0))
     assert all(math.isnan(value) for value in row[5:])
+
+
+def test_rewards_in_units_of_their_own_have_the_unit_of_what_was_paid_at_first_whatever_its_sign():
+    reference = constant(noise=2.0, novelty=4.0)
+    lpm = constant(noise=0.5, novelty=2.0)
+    lpm.total[:20:2] *= -1  # paid, then charged: the mean is zero
+    row = make_row("lpm", "state", 0, Measured(lpm.total, lpm.count), reference)
+    assert row[3:5] == (pytest.approx(0.5), pytest.approx(2.0))
 
 
 def test_table_leaves_out_runs_whose_reference_is_missing_and_blanks_what_does_not_exist(tmp_path):

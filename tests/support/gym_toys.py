@@ -29,6 +29,30 @@ class Ages(gymnasium.Env):
         return np.array([self.age, self.number])
 
 
+class Steps(gymnasium.Env):
+    """Observations (episode, age, last action), all small; a step pays its age. It ends after two to six steps."""
+
+    observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (3,), np.float32)
+    action_space = gymnasium.spaces.Discrete(4)
+
+    def __init__(self):
+        self.episode = -1
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.episode, self.age, self.end = self.episode + 1, 0, int(self.np_random.integers(2, 7))
+        return self.observe(0), {}
+
+    def step(self, action):
+        self.age += 1
+        assert self.age <= self.end, "it was stepped after its end"
+        ended = self.age == self.end
+        return self.observe(action), float(self.age), ended and self.end % 2 == 0, ended and self.end % 2 == 1, {}
+
+    def observe(self, action):
+        return np.array([self.episode / 4, self.age / 4, action / 4], np.float32)
+
+
 class Broken(gymnasium.Env):
     """Counts to five and starts again; `how` it breaks at its `at`th step."""
 

@@ -35,11 +35,13 @@ CONFIG = dataclasses.replace(
 # cancels: their gradients are rounding errors, and Adam makes full steps of them. A larger ε keeps those steps small.
 optax.adam = functools.partial(optax.adam, eps=1e-3)
 DEVICES = (1, 2, 4, 8)
-# With a value of each stream of reward, on fewer devices and for fewer updates.
+# With a value of each stream of reward.
 STREAMS = dataclasses.replace(
     CONFIG, reward="mixed", value="separate", vmpo=dataclasses.replace(CONFIG.vmpo, intrinsic_episodic=False)
 )
-STREAMS_DEVICES, STREAMS_UPDATES = (1, 2), 10
+# On fewer devices and for fewer updates.
+OTHERS = {"streams": STREAMS} | {name: dataclasses.replace(CONFIG, curiosity=name) for name in ("lpm", "critic")}
+OTHER_DEVICES, OTHER_UPDATES = (1, 2), 10
 
 
 def main(out: str, num_updates: str) -> None:
@@ -57,12 +59,13 @@ def main(out: str, num_updates: str) -> None:
             belief = row.state.stream.belief
         found[f"{num_devices}/shards"] = len({str(shard.index[0]) for shard in belief.addressable_shards})
         found |= image_gradients(mesh, num_devices)
-    for num_devices in STREAMS_DEVICES:
-        mesh = make_mesh(num_devices, STREAMS.batch_size)
-        *_, row = itertools.islice(train(STREAMS, initial_state(STREAMS), mesh), STREAMS_UPDATES)
-        name = f"{num_devices}/streams"
+    for (kind, config), num_devices in itertools.product(OTHERS.items(), OTHER_DEVICES):
+        mesh = make_mesh(num_devices, config.batch_size)
+        *_, row = itertools.islice(train(config, initial_state(config), mesh), OTHER_UPDATES)
+        name = f"{num_devices}/{kind}"
         found |= {f"{name}/{metric}": value for metric, value in row.metrics.items() if metric.startswith("loss/")}
-        leaves = jax.tree_util.tree_flatten_with_path((row.state.params, row.state.popart))[0]
+        parts = row.state.params, row.state.popart, () if kind == "streams" else row.state.critic
+        leaves = jax.tree_util.tree_flatten_with_path(parts)[0]
         found |= {f"{name}/params{jax.tree_util.keystr(path)}": np.asarray(leaf) for path, leaf in leaves}
     found["refused"] = refusal(lambda: make_mesh(3, CONFIG.batch_size))
     np.savez(out, **found)

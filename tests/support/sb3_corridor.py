@@ -70,16 +70,17 @@ class Words(Corridor):
 
 
 class Recorder(Curiosity):
-    """Keeps what it is given. Its bonus is the action, which is the corridor's reward, times a factor."""
+    """Keeps the transitions that it is given. Its bonus is the action, so the corridor's reward, times a factor."""
 
     factor = 1
 
-    def reward(self, obs, actions, next_obs, terminated, truncated):
+    def reward(self, obs, actions, next_obs, terminated, truncated, valid=None):
         if not hasattr(self, "given"):
             self.given = []
-        self.given.append((obs, actions, next_obs))
-        paid = super().reward(obs, actions, next_obs, terminated, truncated)
-        return self.factor * np.asarray(actions, np.float32).reshape(paid.shape)
+        paid = super().reward(obs, actions, next_obs, terminated, truncated, valid)
+        valid = np.ones(paid.shape, bool) if valid is None else valid
+        self.given.append([x[valid] for x in (obs, actions, next_obs)])
+        return self.factor * np.asarray(actions, np.float32).reshape(paid.shape) * valid
 
 
 def record(model):

@@ -57,7 +57,7 @@ def make_state(config: Config) -> LearnerState:
     state = jax.tree.map(lambda leaf: jnp.asarray(rng.uniform(0.1, 1, leaf.shape), leaf.dtype), shapes)
     params = jax.tree.map(lambda leaf: jnp.asarray(rng.uniform(-1, 1, leaf.shape), leaf.dtype), shapes.params)
     params = params._replace(duals=init_duals(FORMS[config.vmpo.form]))
-    if state.critic:  # with an Adam that knows nothing yet
+    if isinstance(state.critic, CriticState):  # with an Adam that knows nothing yet
         critic = jax.tree.map(
             lambda leaf: jnp.asarray(rng.uniform(-1, 1, leaf.shape), leaf.dtype), shapes.critic.params
         )

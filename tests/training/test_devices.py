@@ -73,6 +73,16 @@ def test_with_a_value_of_each_stream_of_reward_losses_and_parameters_agree_too(n
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("method", ["lpm", "critic"])
+def test_what_a_measure_remembers_is_the_same_on_any_number_of_devices(numbers, method):
+    found = names(numbers, method)
+    assert {"lpm": "loss/log_error", "critic": "loss/error_after"}[method] in found
+    assert any(np.any(numbers[f"1/{method}/{name}"]) for name in found if ".target" in name or ".error" in name)
+    for name in found:
+        assert same(numbers, 2, f"{method}/{name}"), name
+
+
+@pytest.mark.slow
 def test_streams_are_sharded_over_the_devices(numbers):
     assert [int(numbers[f"{n}/shards"]) for n in (1, *DEVICES)] == [1, *DEVICES]
 

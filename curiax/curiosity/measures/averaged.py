@@ -49,8 +49,7 @@ def averaged(config: Config) -> Measure:
         key: PRNGKeyArray,
     ) -> CuriosityOutput:
         output = measure.score(params, state.critic, represented, valid, distance, key)
-        generator = optax.incremental_update(jax.lax.stop_gradient(params["generator"]), state.generator, 1 - DECAY)
-        with_average = params | {"generator": generator}
+        with_average = in_use(params, state)
         # The same noise ε: XLA merges the open loop with that of `measure.score`.
         loop, _, reconstructed = explain(world, with_average, represented, valid, jax.random.split(key)[0])
         error = distance(loop.target, reconstructed)
@@ -59,7 +58,7 @@ def averaged(config: Config) -> Measure:
             losses=output.losses | {"averaged_reconstruction": loss},
             error=credit(jax.lax.stop_gradient(error), loop.valid),
             metrics=output.metrics | {"reconstruction_error": jnp.mean(error, where=loop.valid)},
-            critic=Averaged(output.critic, generator),
+            critic=Averaged(output.critic, with_average["generator"]),
         )
 
     return Measure(init, score)
@@ -67,7 +66,10 @@ def averaged(config: Config) -> Measure:
 
 def in_use(params: Params, state: Any) -> Params:
     """The parameters of a hindsight measure with the generator that rewards come from."""
-    return params | {"generator": state.generator} if isinstance(state, Averaged) else params
+    if not isinstance(state, Averaged):
+        return params
+    newest = jax.lax.stop_gradient(params["generator"])
+    return params | {"generator": optax.incremental_update(newest, state.generator, 1 - DECAY)}
 
 
 def critic_of(state: Any) -> CriticState:

@@ -14,7 +14,7 @@ from curiax.agent.networks import MLP, concatenate
 from curiax.config import Config, WorldConfig
 from curiax.curiosity.base import Distance, Generator, Measure, Represented, Sizes, credit
 from curiax.curiosity.measures.critic import CriticState, contrast, critic_init
-from curiax.curiosity.measures.predict import OpenLoop, open_loop
+from curiax.curiosity.measures.predict import OpenLoop, context_of, open_loop
 from curiax.types import CuriosityOutput, Loss, Params
 
 
@@ -86,11 +86,6 @@ def explain(
     noise = jax.random.normal(key, (*loop.valid.shape, world.noise))
     z = params["generator"](concatenate(context_of(loop), loop.target, noise))
     return Explained(loop, z, params["reconstructor"](concatenate(loop.after, z)))
-
-
-def context_of(loop: OpenLoop) -> Float[Array, "H T B C"]:
-    """(b_{t,i−1}, a_{t+i−1}), input of generator and critic. Stop-gradient: z must not shape the beliefs."""
-    return jax.lax.stop_gradient(concatenate(loop.before, loop.action))
 
 
 def sample_steps(key: PRNGKeyArray, num_steps: int, share: float) -> Int[Array, " n"]:

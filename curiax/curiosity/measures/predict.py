@@ -1,5 +1,6 @@
 """The world model's open loop, and the measure *prediction error*."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import jax
@@ -7,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from curiax.agent.gru import GRU
-from curiax.agent.networks import MLP
+from curiax.agent.networks import MLP, concatenate
 from curiax.config import Config
 from curiax.curiosity.base import Distance, Measure, Represented, Sizes, credit, shift, valid_pairs
 from curiax.types import CuriosityOutput, Loss, Params
@@ -25,17 +26,33 @@ class OpenLoop(NamedTuple):
 
 def open_loop(core: GRU, represented: Represented, valid: Bool[Array, "T B"], horizon: int) -> OpenLoop:
     """b_{t,0} = x_t,  b_{t,i} = GRU_o(b_{t,i−1}, emb(a_{t+i−1}))."""
-    actions = [shift(represented.action, i) for i in range(horizon)]
-    beliefs = [represented.state]
+    actions, targets = ([shift(x, i) for i in range(horizon)] for x in (represented.action, represented.target))
+    return loop_from(core, represented.state, actions, targets, valid_pairs(valid, horizon, represented.ended))
+
+
+def loop_from(
+    core: GRU,
+    state: Float[Array, "*batch D"],
+    actions: Sequence[Float[Array, "*batch E"]],
+    targets: Sequence[Float[Array, "*batch F"]],
+    valid: Bool[Array, "H *batch"],
+) -> OpenLoop:
+    """The open loop from x_t along H actions."""
+    beliefs = [state]
     for action in actions:
         beliefs.append(core.step(beliefs[-1], action))
     return OpenLoop(
         before=jnp.stack(beliefs[:-1]),
         action=jnp.stack(actions),
         after=jnp.stack(beliefs[1:]),
-        target=jnp.stack([shift(represented.target, i) for i in range(horizon)]),
-        valid=valid_pairs(valid, horizon, represented.ended),
+        target=jnp.stack(targets),
+        valid=valid,
     )
+
+
+def context_of(loop: OpenLoop) -> Float[Array, "H *batch C"]:
+    """(b_{t,i−1}, a_{t+i−1}), input of networks that must not shape the beliefs: stop-gradient."""
+    return jax.lax.stop_gradient(concatenate(loop.before, loop.action))
 
 
 def predict(config: Config) -> Measure:

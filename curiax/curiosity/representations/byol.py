@@ -24,7 +24,7 @@ def bootstrapped(config: Config, spec: EnvSpec) -> Representation:
     def represent(params: Params, targets: State, experience: Experience) -> Represented:
         return from_beliefs(experience, targets(following(experience)))
 
-    def follow(targets: State, encoder: Params, next_obs: Array) -> State:
+    def follow(targets: State, encoder: Params, next_obs: Array, valid: Array | None = None) -> State:
         return optax.incremental_update(encoder, targets, 1.0 - DECAY)
 
     sizes = belief_sizes(network, network.embedding)

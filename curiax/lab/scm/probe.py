@@ -15,7 +15,8 @@ from curiax.curiosity import resolve
 from curiax.curiosity.experience import from_stream
 from curiax.curiosity.measures.averaged import critic_of, in_use
 from curiax.curiosity.measures.critic import contrastive_value, energies, make_critic
-from curiax.curiosity.measures.hindsight import context_of, explain
+from curiax.curiosity.measures.hindsight import explain
+from curiax.curiosity.measures.predict import context_of
 from curiax.curiosity.representations import REPRESENTATIONS
 from curiax.curiosity.world_model import descend
 from curiax.lab.scm.stream import State, classes

@@ -21,7 +21,9 @@ METHODS = (
     *("ae", "icm", "emi", "rnd", "dora", "ama", "byol-explore", "random+predict", "pixel+predict"),
     *("byol-hindsight", "ae+hindsight", "icm+hindsight", "emi+hindsight", "random+hindsight", "pixel+hindsight"),
     *(f"{name}+hindsight-averaged" for name in ("byol", "ae", "icm", "emi", "random", "pixel")),
+    *("lpm", "critic", "lbs", "disagreement", "progress"),
 )
+OWN_UNITS = ("lpm", "critic", "lbs")  # measures whose rewards are logarithms, roots or nats, not prediction errors
 PREDICTORS = {"byol": "byol-explore", "icm": "icm", "ae": "ae"}  # names in Table 1 of REPRESENTATION+predict
 ORDINARY, NOISE, NOVELTY = range(len(CLASSES))
 LIT = CHUNK * NUM_DARK  # the first update with lit lamps
@@ -85,6 +87,11 @@ def mean(measured: Measured, classes: int | slice, begin: int, end: int) -> floa
     return float(measured.total[begin:end, classes].sum() / max(measured.count[begin:end, classes].sum(), 1.0))
 
 
+def size_at_first(measured: Measured) -> float:
+    """The mean error of the first updates, without the sign of each update's."""
+    return float(np.abs(measured.total[:FIRST].sum(axis=1)).sum() / measured.count[:FIRST].sum())
+
+
 def num_unlearned(reference: Measured) -> int:
     """The number of updates with lit lamps until the error on them is half of what it was at first."""
     total, count = reference.total[LIT:, NOVELTY], reference.count[LIT:, NOVELTY]
@@ -95,12 +102,12 @@ def num_unlearned(reference: Measured) -> int:
 
 
 def make_row(method: str, kind: str, seed: int, measured: Measured, reference: Measured | None) -> Row:
-    """Rewards relative to the prediction error of the same representation on the same transitions. Those of RND, DORA
-    and EMI are relative to their own reward for all transitions in the first updates."""
+    """Rewards relative to the prediction error of the same representation on the same transitions. Those without a
+    reference, or in units of their own, are relative to their own for all transitions in the first updates."""
     end, unlearned = len(measured.total), num_unlearned(reference or measured)
     noise, novelty = mean(measured, NOISE, end - LAST, end), mean(measured, NOVELTY, LIT, LIT + unlearned)
-    if reference is None:
-        new = mean(measured, slice(None), 0, FIRST)
+    if reference is None or resolve(method).partition("+")[2] in OWN_UNITS:
+        new = size_at_first(measured)
         return Row(method, kind, seed, noise / new, novelty / new, *measured[2:])
     return Row(
         *(method, kind, seed),
