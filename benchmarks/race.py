@@ -217,6 +217,43 @@ def overhead(repeats: int) -> dict[str, dict[str, float]]:
                 callback.on_step()
             callback.on_rollout_end()
             taken[system].append([time.perf_counter() - start[0], time.process_time() - start[1]])
+    return medians(taken)
+
+
+def overhead_of_batches(repeats: int) -> dict[str, dict[str, float]]:
+    """Milliseconds that each ICM adds to a batch of 256 that DQN samples: to score it, and to learn from it."""
+    import rllte.xplore.reward as rewards  # pyright: ignore[reportMissingImports]
+    from stable_baselines3 import DQN
+
+    envs = make_mazes("on-demand", 0)
+    model = DQN("MlpPolicy", envs, buffer_size=4096, learning_starts=4096, device="cpu").learn(2048)
+    (callback,) = make_callback("sb3-curiax-icm", envs, 0)
+    callback.init_callback(model)
+    module, buffer = rewards.ICM(envs, device="cpu"), model.replay_buffer
+    callback.on_training_start({}, {})
+
+    def rllte(batch: Any) -> None:
+        flat = {name: getattr(batch, name).reshape(1, -1) for name in ("actions", "rewards")}
+        flat |= {name: batch.dones.reshape(1, -1) for name in ("terminateds", "truncateds")}
+        flat |= {name: getattr(batch, name)[None] for name in ("observations", "next_observations")}
+        module.compute(flat, sync=True)
+
+    draw: dict[str, Any] = {
+        "sb3-dqn": lambda: buffer.sample(256),
+        "sb3-rllte-icm": lambda: rllte(buffer.sample(256)),
+        "sb3-curiax-icm": lambda: model.replay_buffer.sample(256),
+    }
+    taken: dict[str, list[list[float]]] = {system: [] for system in draw}
+    for repeat in range(-3, repeats):
+        for system, sample in draw.items():
+            start = time.perf_counter(), time.process_time()
+            sample()
+            if repeat >= 0:
+                taken[system].append([time.perf_counter() - start[0], time.process_time() - start[1]])
+    return medians(taken)
+
+
+def medians(taken: dict[str, list[list[float]]]) -> dict[str, dict[str, float]]:
     return {
         system: dict(zip(("wall_ms", "cpu_ms"), (np.median(times, axis=0) * 1e3).round(2).tolist(), strict=True))
         for system, times in taken.items()
@@ -281,7 +318,7 @@ def main() -> int:
     parser.add_argument("--env-steps", type=int, default=102_400)
     parser.add_argument("--rival-python", default=sys.executable)
     parser.add_argument(
-        "--overhead", type=Path, metavar="JSON", help="measure what either ICM adds to a rollout of SB3"
+        "--overhead", type=Path, metavar="JSON", help="measure what either ICM adds to SB3's rollout or batch"
     )
     parser.add_argument("--one", nargs=4, metavar=("SYSTEM", "SETTING", "SEED", "ENV_STEPS"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -291,7 +328,8 @@ def main() -> int:
         return 0
     if arguments.overhead:
         result = {"command": f"python benchmarks/race.py --overhead {arguments.overhead}", "systems": overhead(31)}
-        print(json.dumps(result["systems"], indent=2))
+        result |= {"batches": overhead_of_batches(61)}
+        print(json.dumps(result, indent=2))
         arguments.overhead.write_text(json.dumps(result, indent=2) + "\n")
         return 0
     return race(arguments)

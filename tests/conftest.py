@@ -33,6 +33,8 @@ num_workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
 if num_workers > 1:  # XLA's thread pool has NPROC threads: workers share the cores instead of each taking all
     os.environ["NPROC"] = str(max(1, (os.cpu_count() or 1) // num_workers))
 
+os.environ["OMP_NUM_THREADS"] = "1"  # for PyTorch, whose threads wait busily where they have to share the cores
+
 assert "curiax" not in sys.modules, "curiax was imported before the hook that checks its shapes"
 install_import_hook("curiax", "beartype.beartype")
 

@@ -1,56 +1,27 @@
 """Curiosity in Stable-Baselines3: where the bonus enters, what it is computed from, and that nothing else changes."""
 
 import csv
-import re
 
-import gymnasium
 import numpy as np
 import pytest
 import torch
-from gymnasium import spaces
-from sb3_contrib import RecurrentPPO
+from sb3_contrib import ARS, RecurrentPPO
 from stable_baselines3 import A2C, DQN, PPO
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.logger import configure
 
-from curiax import sb3
 from curiax.errors import UserError
-from curiax.sb3 import CuriosityCallback, divisors, fold, layout, unfold
+from curiax.sb3 import CuriosityCallback, on_policy
+from curiax.sb3.on_policy import divisors, fold, layout, unfold
+from tests.support.sb3_corridor import FINAL, SMALL, Corridor, Pictures, Slope, Symbols, Words, curious, record
 
 T, B, GAMMA, LAMBDA = 12, 2, 0.9, 0.8
-FINAL = 50.0  # of an episode that terminates; 60 of one that is truncated
-SMALL = {"network.feature_hidden": (4,), "network.embedding": 4, "world.hidden": (4,), "network.channels": (2, 2)}
 ALGORITHMS = {
     "ppo": (PPO, "MlpPolicy", {"batch_size": T * B, "n_epochs": 1}),
     "a2c": (A2C, "MlpPolicy", {}),
     "recurrent": (RecurrentPPO, "MlpLstmPolicy", {"batch_size": T * B, "n_epochs": 1}),
 }
-
-
-class Corridor(gymnasium.Env):
-    """Counts its steps. Episodes terminate after three steps and are truncated after five, in turn."""
-
-    action_space = spaces.Discrete(3)
-    observation_space = spaces.Box(-1, 100, (2,), np.float32)
-
-    def __init__(self):
-        self.episode, self.age = -1, 0
-
-    def reset(self, *, seed=None, options=None):
-        super().reset(seed=seed)
-        self.episode, self.age = self.episode + 1, 0
-        return self._observe(0.0), {}
-
-    def step(self, action):
-        self.age += 1
-        terminated = self.episode % 2 == 0 and self.age == 3
-        truncated = self.episode % 2 == 1 and self.age == 5
-        obs = self._observe(FINAL if terminated else FINAL + 10 if truncated else float(self.age))
-        return obs, float(action), terminated, truncated, {"noise": bool(action == 1)}
-
-    def _observe(self, number):
-        return np.array([number, self.episode], np.float32)
 
 
 class Watch(BaseCallback):
@@ -77,10 +48,6 @@ def make(algorithm="ppo", env=Corridor):
     return kind(policy, envs, policy_kwargs=arch, **settings)
 
 
-def curious(**settings):
-    return CuriosityCallback("rnd", options=SMALL, **settings)
-
-
 def weights(model):
     return torch.cat([parameter.detach().ravel() for parameter in model.policy.parameters()])
 
@@ -97,7 +64,7 @@ def trained(algorithm, callback):
 def test_with_coefficient_zero_the_run_is_that_of_plain_sb3_to_the_bit_and_else_not(algorithm):
     plain, zero = trained(algorithm, None), trained(algorithm, curious(coefficient=0.0))
     assert torch.equal(weights(zero), weights(plain))
-    assert zero.curiosity.num_updates == 3
+    assert zero.curiosity.num_updates == 9  # of every eighth transition
     assert not torch.equal(weights(trained(algorithm, curious(coefficient=1.0))), weights(plain))
 
 
@@ -106,12 +73,14 @@ def paid(request, monkeypatch):
     """One rollout in which the bonus is known, under both rewards; and the rollouts that the curiosity was given."""
     bonus = np.random.default_rng(0).uniform(0, 1, (T, B)).astype(np.float32)
     given, seen = [], {}
-    monkeypatch.setattr(sb3, "pay_and_learn", lambda curiosity, rollout, _: (given.append(rollout), (bonus, {}))[1])
+    monkeypatch.setattr(
+        on_policy, "pay_and_learn", lambda curiosity, rollout, _: (given.append(rollout), (bonus, {}))[1]
+    )
     for reward in ("mixed", "intrinsic"):
         model, watch = make(request.param), Watch()
         monkeypatch.setattr(model, "train", lambda: None)
         model.learn(T * B, callback=[curious(coefficient=0.5, reward=reward), watch])
-        seen[reward] = watch.seen[0] | {"last": sb3.last_values(model).numpy().ravel()}
+        seen[reward] = watch.seen[0] | {"last": on_policy.last_values(model).numpy().ravel()}
     return request.param, model, bonus, given, seen
 
 
@@ -168,7 +137,7 @@ def test_the_curiosity_is_saved_and_loaded_with_the_model(tmp_path):
     np.testing.assert_array_equal(loaded.curiosity.reward(*segment), model.curiosity.reward(*segment))
     assert loaded.curiosity.update(*segment) == model.curiosity.update(*segment)
     loaded.learn(T * B, callback=curious())
-    assert loaded.curiosity.num_updates == 4  # two before it was saved, one by hand, one now
+    assert loaded.curiosity.num_updates == 10  # six before it was saved, one by hand, three now
     with pytest.raises(UserError, match="got icm, but the model has learned rnd"):
         loaded.learn(T * B, callback=CuriosityCallback("icm"))
 
@@ -186,13 +155,14 @@ def test_bonus_losses_and_noise_dwell_are_logged(tmp_path):
         assert np.isfinite(float(row["curiosity/loss/distillation"])) and float(row["curiosity/error"]) > 0
 
 
-def test_long_rollouts_are_cut_and_narrow_ones_folded():
+def test_long_rollouts_are_cut_and_narrow_ones_folded_if_that_makes_sixteen_columns():
     assert layout((2048, 1), 1024, beliefs=False) == (2, 16)
     assert layout((2048, 1), 1024, beliefs=True) == (2, 16)
-    assert layout((128, 1), 128, beliefs=True) == (1, 8)
+    assert layout((256, 1), 256, beliefs=True) == (1, 16)
     assert layout((128, 8), 1024, beliefs=False) == (1, 2)
     assert layout((128, 32), 1024, beliefs=False) == (4, 1)
-    assert layout((5, 8), 1024, beliefs=False) == (1, 1)
+    assert layout((5, 8), 1024, beliefs=False) == layout((32, 2), 1024, beliefs=True) == (1, 1)
+    assert layout((32, 2), 1024, beliefs=False) == (1, 8)
     assert divisors(12) == [1, 2, 3, 4, 6, 12]
 
 
@@ -206,41 +176,66 @@ def test_folding_keeps_transitions_together_and_is_undone():
     assert fold(np.zeros((12, 2, 5)), 3).shape == (4, 6, 5)
 
 
-class Pictures(Corridor):
-    observation_space = spaces.Box(0, 255, (16, 20, 3), np.uint8)
-
-    def _observe(self, number):
-        obs = np.zeros((16, 20, 3), np.uint8)
-        obs[:, :, 2] = number
-        return obs
-
-
-def test_pictures_are_turned_round_again(monkeypatch):
-    given = []
-    nothing = np.zeros((T, B), np.float32)
-    monkeypatch.setattr(sb3, "pay_and_learn", lambda curiosity, rollout, _: (given.append(rollout), (nothing, {}))[1])
-    monkeypatch.setattr(sb3, "Curiosity", lambda name, space, *_, **__: spaces_seen.append(space) or Known())
-    spaces_seen = []
-    make(env=Pictures).learn(T * B, callback=curious())
-    assert spaces_seen[0].shape == (16, 20, 3) and given[0].obs.shape == (T, B, 16, 20, 3)
-    assert set(np.unique(given[0].next_obs[given[0].ended][..., 2])) == {FINAL, FINAL + 10}
-    assert not given[0].next_obs[..., :2].any()
+def number_and_episode(obs):
+    """What the corridor's observations say, in whichever form."""
+    if obs.ndim == 4:
+        return obs[:, 0, 0, 2].astype(float), obs[:, 0, 0, 1].astype(float)
+    if obs.shape[-1] == 101:  # one-hot vectors of the episode, and of the number
+        return obs[..., 40:].argmax(-1), obs[..., :40].argmax(-1)
+    return obs[..., 40], obs[..., :40].argmax(-1)
 
 
-class Known:
-    """In place of a curiosity that would take long to compile."""
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [PPO, DQN])
+@pytest.mark.parametrize("env", [Pictures, Symbols, Words])
+def test_observations_of_every_space_are_read_and_paired(kind, env):
+    """Pictures channels last, integers as one-hot vectors, Dicts as one vector."""
+    policy = "MultiInputPolicy" if env is Words else "MlpPolicy"
+    settings = {"learning_starts": 20, "batch_size": 16} if kind is DQN else {"n_steps": T, "batch_size": T * B}
+    model = kind(policy, make_vec_env(env, B, seed=0), seed=0, device="cpu", **settings)
+    curiosity = record(model)
+    model.learn(2 * T * B, callback=curious())
+    for now, _, then in curiosity.given:
+        (number, episode), (next_number, next_episode) = number_and_episode(now), number_and_episode(then)
+        final = next_number >= FINAL
+        assert final.any() and not final.all()
+        np.testing.assert_array_equal(next_number[~final], number[~final] + 1)
+        np.testing.assert_array_equal(next_episode, episode)
 
-    name, has_beliefs = "rnd", False
 
-    def reset(self):
-        pass
+@pytest.mark.slow
+def test_squashed_actions_are_given_as_the_environment_takes_them():
+    settings = {"use_sde": True, "policy_kwargs": {"squash_output": True, "net_arch": [8]}, "seed": 0, "device": "cpu"}
+    model = PPO("MlpPolicy", make_vec_env(Slope, B, seed=0), n_steps=T, batch_size=T * B, **settings)
+    curiosity = record(model)
+    model.learn(T * B, callback=curious(coefficient=1.0))
+    ((_, actions, _),) = curiosity.given
+    assert model.rollout_buffer.actions.max() <= 1 < actions.max() <= 6
 
 
-class Words(Corridor):
-    observation_space = spaces.Dict({"a": spaces.Box(0, 1, (2,), np.float32)})
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["rnd", "byol-hindsight"])
+def test_one_environment_is_enough(method):
+    model = A2C("MlpPolicy", Corridor(), n_steps=8, device="cpu")
+    model.learn(32, callback=CuriosityCallback(method, options=SMALL))
+    assert model.curiosity.num_updates == 4
 
-    def _observe(self, number):
-        return {"a": np.zeros(2, np.float32)}
+
+@pytest.mark.slow
+def test_auto_makes_the_bonus_a_share_of_the_return_and_goes_on_with_the_saved_means(tmp_path):
+    model = make("a2c")
+    record(model).factor = 5
+    model.learn(3 * T * B, callback=curious(coefficient="auto", share=0.25))
+    weight = model.curiosity_coefficient
+    assert weight.value == pytest.approx(0.25 / 0.75 / 5) and weight.count == 3
+    assert weight.extrinsic > 1.5  # the mean of returns, where rewards are 1 on average
+    model.save(tmp_path / "model")
+    loaded = A2C.load(tmp_path / "model", env=make_vec_env(Corridor, B, seed=0))
+    assert loaded.curiosity_coefficient.value == weight.value
+    loaded.learn(T * B, callback=curious(coefficient="auto", share=0.25))
+    assert loaded.curiosity_coefficient.count == 4
+    loaded.learn(T * B, callback=curious(coefficient=0.5))
+    assert loaded.curiosity_coefficient.value == 0.5
 
 
 @pytest.mark.parametrize(
@@ -248,6 +243,8 @@ class Words(Corridor):
     [
         ({"reward": "extrinsic"}, "reward: got extrinsic, expected mixed or intrinsic"),
         ({"coefficient": -1.0}, "coefficient: got -1.0"),
+        ({"coefficient": "auto", "share": 2.0}, "share: got 2.0"),
+        ({"coefficient": "auto", "reward": "intrinsic"}, "coefficient: got 'auto', expected a number"),
         ({"transitions": 0}, "transitions: got 0"),
     ],
 )
@@ -256,16 +253,6 @@ def test_a_wrong_setting_is_one_line(settings, words):
         curious(**settings)
 
 
-def test_a_model_that_does_not_fit_is_refused_in_one_line():
-    with pytest.raises(UserError, match="model: got DQN, expected PPO, A2C or RecurrentPPO"):
-        DQN("MlpPolicy", Corridor(), device="cpu").learn(1, callback=curious())
-    words = PPO("MultiInputPolicy", Words(), n_steps=T, batch_size=T, device="cpu")
-    with pytest.raises(UserError, match=r"observation_space: got Dict.*expected a Box"):
-        words.learn(1, callback=curious())
-
-
-@pytest.mark.parametrize("method", ["byol-hindsight", "byol+hindsight-outcomes"])
-def test_hindsight_on_one_environment_is_refused_in_one_line(method):
-    model = PPO("MlpPolicy", Corridor(), n_steps=T, batch_size=T, device="cpu")
-    with pytest.raises(UserError, match=re.escape(f"{method}: got 1 environment, expected at least 2")):
-        model.learn(1, callback=CuriosityCallback(method, options=SMALL))
+def test_a_model_that_learns_otherwise_is_refused_in_one_line():
+    with pytest.raises(UserError, match=r"^model: got ARS, expected a learner with a rollout or a replay buffer"):
+        ARS("MlpPolicy", Corridor(), device="cpu").learn(1, callback=curious())
