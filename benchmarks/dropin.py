@@ -4,6 +4,9 @@ the training program, which also trains policy and value but needs one pass for 
     python benchmarks/dropin.py --json results/dropin.json
 
 The two take turns, so that a busy machine slows both; medians are compared. The rollout is left out on both sides.
+
+Then what one environment costs, step by step, at the default sizes: `observe` where it does not learn, and what a
+gradient step adds. For the figures of one core: XLA_FLAGS=--xla_cpu_multi_thread_eigen=false taskset -c 0 python ...
 """
 
 import argparse
@@ -25,6 +28,7 @@ from curiax.training.rollout import rollout
 
 METHODS = ("byol-hindsight", "byol-explore", "icm+hindsight", "icm", "rnd")
 NUM_STEPS, BATCH_SIZE = 128, 32
+NUM_INPUTS, NUM_OBSERVED = 64, 1_600  # numbers of an observation, and steps of one environment
 
 
 def measure(method: str, repeats: int) -> dict[str, float]:
@@ -64,6 +68,22 @@ def alternate(one: Callable[[], None], other: Callable[[], None], repeats: int) 
     return statistics.median(seconds[0][1:]) * 1e3, statistics.median(seconds[1][1:]) * 1e3
 
 
+def measure_stream(method: str) -> dict[str, float]:
+    """Median milliseconds of a reward and of an update, for one environment that is observed step by step."""
+    curiosity = curiax.Curiosity(method, curiax.Box((NUM_INPUTS,)), curiax.Discrete(4))
+    obs = np.random.default_rng(0).standard_normal((NUM_OBSERVED + 1, NUM_INPUTS)).astype(np.float32)
+    paid: list[float] = []
+    learned: list[float] = []
+    for step in range(NUM_OBSERVED):
+        start, before = time.perf_counter(), curiosity.num_updates
+        curiosity.observe(obs[step], step % 4, obs[step + 1], False, False)
+        taken = time.perf_counter() - start
+        (paid if curiosity.num_updates == before else learned).append(taken)
+    # The first calls compile; medians do not notice.
+    reward_ms, both_ms = statistics.median(paid) * 1e3, statistics.median(learned) * 1e3
+    return {"reward_ms": reward_ms, "update_ms": both_ms - reward_ms}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--methods", nargs="+", default=METHODS)
@@ -77,9 +97,14 @@ def main() -> None:
         print(f"{method:16} {row['train_ms']:9.1f} ms {row['drop_in_ms']:9.1f} ms {row['ratio']:8.2f}", flush=True)
     worst = max(row["ratio"] for row in results.values())
     print(f"worst ratio {worst:.2f}")
+    stream = {}
+    print(f"{'method':16} {'reward':>12} {'update':>12}   one environment, {NUM_INPUTS} numbers")
+    for method in arguments.methods:
+        row = stream[method] = measure_stream(method)
+        print(f"{method:16} {row['reward_ms']:9.2f} ms {row['update_ms']:9.2f} ms", flush=True)
     if arguments.json:
         command = f"python benchmarks/dropin.py --json {arguments.json}"
-        content = {"command": command, "transitions": NUM_STEPS * BATCH_SIZE, "methods": results}
+        content = {"command": command, "transitions": NUM_STEPS * BATCH_SIZE, "methods": results, "stream": stream}
         arguments.json.write_text(json.dumps(content, indent=2) + "\n")
 
 
