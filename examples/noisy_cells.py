@@ -1,7 +1,8 @@
 """One environment, and noise in half of its cells: a tabular learner that is paid by curiosity alone.
 
-A cell of a grid shows 200 bits. In half of the cells they are random at every visit, and in the others a fixed pattern
-for each way to come there. Where is the reward paid? See docs/one_env.md.
+Every cell of a grid has a screen. In half of the cells it shows 200 random bits, others at every visit. In the other half a
+second screen shows a picture of 200 bits, always the same for each way to come there. Where is the reward paid? See
+docs/one_env.md.
 
     python examples/noisy_cells.py --method icm+hindsight --seed 0
 """
@@ -22,7 +23,7 @@ SETTLED = 5_000  # steps; the result is about the steps after these
 
 class World(NamedTuple):
     noisy: np.ndarray  # [SIZE, SIZE]
-    patterns: np.ndarray  # [SIZE, SIZE, NUM_ACTIONS, NUM_BITS]
+    pictures: np.ndarray  # [SIZE, SIZE, NUM_ACTIONS, NUM_BITS]
 
 
 def make_world(rng: np.random.Generator) -> World:
@@ -31,10 +32,11 @@ def make_world(rng: np.random.Generator) -> World:
 
 
 def observe(world: World, place: tuple[int, int], action: int, rng: np.random.Generator) -> np.ndarray:
-    """Row and column as one-hot vectors, and what the cell shows."""
-    bits = rng.integers(0, 2, NUM_BITS) if world.noisy[place] else world.patterns[*place, action]
-    row, column = np.eye(SIZE, dtype=np.float32)[list(place)]
-    return np.concatenate([row, column, bits]).astype(np.float32)
+    """Row and column as one-hot vectors, and both screens, one of which is dark."""
+    dark, noise = np.zeros(NUM_BITS), rng.integers(0, 2, NUM_BITS)
+    screens = (noise, dark) if world.noisy[place] else (dark, world.pictures[*place, action])
+    row, column = np.eye(SIZE)[list(place)]
+    return np.concatenate([row, column, *screens]).astype(np.float32)
 
 
 def move(place: tuple[int, int], action: int) -> tuple[int, int]:
@@ -54,7 +56,7 @@ def run(method: str, seed: int, num_steps: int = 35_000) -> tuple[np.ndarray, np
     rng = np.random.default_rng(seed)
     world, place = make_world(rng), (SIZE // 2, SIZE // 2)
     curiosity = curiax.Curiosity(
-        method, curiax.Box((2 * SIZE + NUM_BITS,)), curiax.Discrete(NUM_ACTIONS), seed=seed, budget=num_steps
+        method, curiax.Box((2 * SIZE + 2 * NUM_BITS,)), curiax.Discrete(NUM_ACTIONS), seed=seed, budget=num_steps
     )
     values = np.zeros((SIZE, SIZE, NUM_ACTIONS))  # Q
     rewards, noisy = np.zeros(num_steps), np.zeros(num_steps, bool)
