@@ -1,8 +1,7 @@
 """One environment, and noise in half of its cells: a tabular learner that is paid by curiosity alone.
 
-Every cell of a grid has a screen. In half of the cells it shows 200 random bits, others at every visit. In the other half a
-second screen shows a picture of 200 bits, always the same for each way to come there. Where is the reward paid? See
-docs/one_env.md.
+Half of the cells of a grid show 200 random bits on a screen, others at every visit. The other half shows a picture of
+200 bits on a second screen, always the same for each way to come there. Where is the reward paid? See docs/one_env.md.
 
     python examples/noisy_cells.py --method icm+hindsight --seed 0
 """
