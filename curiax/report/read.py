@@ -94,9 +94,17 @@ class Study(NamedTuple):
         """Every setting and method that has a run."""
         return [pair for pair in itertools.product(self.settings, self.methods) if self.group(*pair)]
 
+    def profile_of(self, setting: str) -> Profile:
+        """What the environment of a setting says of itself."""
+        return next(run.profile for run in self.logged if run.setting == setting)
+
+    def score_of(self, setting: str) -> Score:
+        """The score of a setting: the first one of its environment."""
+        return self.profile_of(setting).scores[0]
+
     @property
     def scores(self) -> list[Score]:
-        """The scores that some run has logged; the first is the score of the study."""
+        """The scores that some run has logged."""
         found = [score for run in self.logged for score in run.profile.scores if score.metric in run.metrics]
         return list(dict.fromkeys(found))
 
