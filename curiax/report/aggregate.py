@@ -10,13 +10,14 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from curiax.errors import UserError, unknown_name
 from curiax.report.figure import colours, save
 from curiax.report.names import count, enumerate_words, method_title
 from curiax.report.read import Study
 from curiax.report.statistics import Estimate, estimate, interquartile_mean, probability_of_improvement
-from curiax.report.worlds import Worlds
+from curiax.report.worlds import Worlds, comparable
 
 EVEN = 0.5  # the probability of improvement if neither is better
 
@@ -43,14 +44,17 @@ def aggregates(worlds: Worlds, reference: str) -> list[Aggregate]:
     return sorted(found, key=lambda one: -one.mean.value)
 
 
-def reference_of(worlds: Worlds, named: str | None) -> str:
-    """The method that the others are compared with: the named one, or the first."""
+def reference_of(worlds: Worlds, named: str | None) -> str | None:
+    """The method that the others are compared with over all worlds: the named one, or the first; None if there are no
+    others, or there is one world."""
     if named is None:
-        return worlds.methods[0]
+        return worlds.methods[0] if comparable(worlds) else None
     if named in worlds.missing:
         raise UserError(f"--against {named}: has no score in {enumerate_words(worlds.missing[named])}")
     if named not in worlds.methods:
         raise UserError(unknown_name("--against", named, worlds.methods))
+    if not comparable(worlds):
+        raise UserError(f"--against {named}: needs several worlds, and another method that has a score in all of them")
     return named
 
 
@@ -58,7 +62,7 @@ def draw_aggregate(study: Study, worlds: Worlds, reference: str, paths: list[Pat
     """A row per method. Left: interquartile mean of normalised scores. Right: probability of improvement."""
     rows, palette = aggregates(worlds, reference), colours(study.methods)
     size = (9.6, 1.3 + 0.34 * len(rows))
-    figure, (left, right) = plt.subplots(1, 2, figsize=size, sharey=True, layout="constrained")
+    figure, (left, right) = plt.subplots(1, 2, figsize=size, sharey=True, layout=ConstrainedLayoutEngine(wspace=0.06))
     for height, row in enumerate(rows):
         draw_estimate(left, height, row.mean, palette[row.method])
         if row.improvement is not None:
@@ -71,7 +75,6 @@ def draw_aggregate(study: Study, worlds: Worlds, reference: str, paths: list[Pat
     widen(right, [])
     left.set_yticks(range(len(rows)), [method_title(row.method) for row in rows])
     left.set_ylim(len(rows) - 0.4, -0.6)
-    figure.get_layout_engine().set(wspace=0.06)
     save(figure, paths, dpi=160)
 
 

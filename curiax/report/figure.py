@@ -73,7 +73,7 @@ def draw_figure(study: Study, paths: list[Path]) -> None:
     rows = [
         (score, settings[start : start + width])
         for score in study.scores
-        if (settings := [setting for setting in study.settings if has(study, setting, score.metric)])
+        if (settings := [setting for setting in study.settings_with(score) if has(study, setting, score.metric)])
         for start in range(0, len(settings), width)
     ]
     size = (3.1 * width + 0.6, 2.8 * len(rows) + 0.6)

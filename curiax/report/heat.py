@@ -1,7 +1,7 @@
-"""The table of methods by worlds: a number in every cell, on a colour that says where it is on the scale of its world."""
+"""The table of methods by worlds: a number in every cell, and a colour for its place on the scale of its world."""
 
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import matplotlib
 
@@ -10,6 +10,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize, to_hex
+from matplotlib.patches import Rectangle
 
 from curiax.report.figure import save
 from curiax.report.names import method_title
@@ -76,8 +77,8 @@ def draw_heat(study: Study, worlds: Worlds, paths: list[Path]) -> None:
     for row, method in enumerate(study.methods):
         for column, setting in enumerate(worlds.settings):
             cell = heat(study, worlds, setting, method)
-            axes.add_patch(plt.Rectangle((column, row), 1, 1, facecolor=cell.paint, edgecolor="white", linewidth=1.5))
-            middle = {"color": cell.ink, "ha": "center", "va": "center"}
+            axes.add_patch(Rectangle((column, row), 1, 1, facecolor=cell.paint, edgecolor="white", linewidth=1.5))
+            middle: dict[str, Any] = {"color": cell.ink, "ha": "center", "va": "center"}
             axes.text(column + 0.5, row + (0.36 if cell.more else 0.5), cell.text, fontsize=9.5, **middle)
             axes.text(column + 0.5, row + 0.74, cell.more.replace(" solved", ""), fontsize=6.5, **middle)
     axes.set_xticks(np.arange(len(worlds.settings)) + 0.5, [wrap(name) for name in worlds.settings], fontsize=8.5)

@@ -51,6 +51,11 @@ def worlds_of(study: Study) -> Worlds:
     )
 
 
+def several(worlds: Worlds) -> bool:
+    """True if there are several worlds and several methods."""
+    return min(len(worlds.settings), len(worlds.methods) + len(worlds.missing)) > 1
+
+
 def comparable(worlds: Worlds) -> bool:
     """True if there are several worlds, and several methods that have a score in all of them."""
     return min(len(worlds.settings), len(worlds.methods)) > 1
