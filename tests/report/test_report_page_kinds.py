@@ -8,7 +8,7 @@ from rich.console import Console
 from curiax.commands.cli import main
 from curiax.commands.program import run_training
 from curiax.report.write import write_report
-from tests.support.pages import FILES, NAMELESS, OVERFLOW
+from tests.support.pages import FILES, NAMELESS, OVER_ALL, OVERFLOW
 from tests.support.report_data import config_of, write_run
 from tests.support.report_games import write_games
 from tests.support.tiny import TINY
@@ -48,7 +48,7 @@ def test_an_old_run_without_maps_or_film_is_shown_all_the_same(bare, visit):
 
 def test_a_page_of_games_tells_returns_and_rooms(games, visit):
     pictures = {"rooms.png", "outcomes.png", "outcomes.svg"}
-    assert {path.name for path in games.parent.iterdir()} == FILES | pictures | {".curiax"}
+    assert {path.name for path in games.parent.iterdir()} == FILES | OVER_ALL | pictures | {".curiax"}
     page = visit(games, 400)
     assert page.locator("h1").inner_text() == "Curiosity in Montezuma's Revenge"
     assert page.locator("#figure h3").all_inner_texts()[0] == "Return of an episode"
