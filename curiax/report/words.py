@@ -21,6 +21,7 @@ from curiax.report.names import (
 )
 from curiax.report.read import Pair, RunData, Study
 from curiax.report.scores import final
+from curiax.report.worlds import worlds_of
 from curiax.training.statistics import differ
 
 PARTNERS = {"byol-hindsight": "byol-explore"}  # for other methods: NAME+hindsight and NAME
@@ -97,8 +98,16 @@ def telling_setting(study: Study) -> str:
     pair = main_pair(study)
     if pair is None:
         return study.settings[-1]
-    gaps = {name: [np.mean(first_scores(study, name, side) or np.nan) for side in pair] for name in study.settings}
-    return max(gaps, key=lambda name: np.nan_to_num(abs(gaps[name][0] - gaps[name][1]), nan=-1.0))
+    return max(study.settings, key=lambda name: np.nan_to_num(gap(study, name, pair), nan=-1.0))
+
+
+def gap(study: Study, setting: str, pair: Pair) -> float:
+    """The difference of the mean scores of two methods; of their normalised scores if settings have different ones."""
+    left, right = (np.mean(first_scores(study, setting, method) or np.nan) for method in pair)
+    alike = study.score == study.score_of(setting)
+    scale = None if alike else worlds_of(study).scales.get(setting)
+    width = 1.0 if scale is None else scale.high - scale.low
+    return float(abs(left - right) / width) if width else 0.0
 
 
 def who_scored_more(study: Study, method: str, partner: str, settings: list[str]) -> str:
