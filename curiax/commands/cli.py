@@ -20,7 +20,7 @@ USAGE = """curiax — curiosity that can tell noise from novelty
                                  train all runs of a study, or resume them   (on a cluster: --launcher ray)
   curiax evaluate RUN [--episodes N] [--seed N] [--json FILE] [--video FILE.gif]
                                  play episodes with a run's newest policy
-  curiax report DIR [--out DIR] [--no-films]
+  curiax report DIR [--out DIR] [--no-films] [--against METHOD] [--json FILE]
                                  page, figure and tables of a study or of runs, finished or not
   curiax diagnose ENV [--minutes M] [--env-steps N] [--run-dir RUN] [--out DIR] [--field value ...]
                                  find the noise in an environment: explores it and writes a page

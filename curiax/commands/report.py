@@ -21,6 +21,10 @@ class ReportCommand:
     """directory of the report (default: DIRECTORY/report)"""
     films: bool = True
     """film a typical episode of each agent, played with its newest policy"""
+    against: str | None = None
+    """method that the others are compared with over all worlds (default: the first of the study)"""
+    json: Path | None = None
+    """also write the scores here, in the shapes that rliable and marl-eval read"""
     imports: Annotated[Imports, tyro.conf.arg(name="")] = Imports()  # noqa: RUF009 — frozen
 
 
@@ -30,6 +34,10 @@ def main(args: list[str], console: Console) -> int:
 
     use_compilation_cache()
     out = command.out or command.directory / "report"
-    page = write_report(command.directory, out, command.films, lambda text: console.print(text, markup=False))
+
+    def tell(text: str) -> None:
+        console.print(text, markup=False)
+
+    page = write_report(command.directory, out, command.films, tell, command.against, command.json)
     console.print(f"open {page}", markup=False)
     return 0

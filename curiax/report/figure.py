@@ -28,6 +28,7 @@ COLOURS = {
 }
 MAX_COLUMNS = 6
 SPARE = ("#e69f00", "#888888", "#b3a800")
+MORE = ("#7a6ad8", "#b8406f", "#2f9e8f", "#a8582a", "#c77cd0", "#7d8f2b")  # for studies with many methods
 # The rows of the losses' figure, from the top, if a run has logged them.
 LOSSES = {
     "noise_dwell": "noise dwell",
@@ -61,7 +62,7 @@ OUTCOMES = {
 def colours(methods: list[str]) -> dict[str, str]:
     """A colour per method. A variant of a method takes one that no method of the study has."""
     known = {name: COLOURS[name] for name in methods if name in COLOURS}
-    spare = [colour for colour in (*SPARE, *COLOURS.values()) if colour not in known.values()]
+    spare = [colour for colour in (*SPARE, *COLOURS.values(), *MORE) if colour not in known.values()]
     variants = [name for name in methods if name not in known]
     return known | {name: spare[index % len(spare)] for index, name in enumerate(variants)}
 
@@ -69,13 +70,9 @@ def colours(methods: list[str]) -> dict[str, str]:
 def draw_figure(study: Study, paths: list[Path]) -> None:
     """Writes the figure to each path, in the format of its name. Every score starts a new row of panels."""
     edges, palette = grid(study), colours(study.methods)
-    width = min(len(study.settings), MAX_COLUMNS)
-    rows = [
-        (score, settings[start : start + width])
-        for score in study.scores
-        if (settings := [setting for setting in study.settings if has(study, setting, score.metric)])
-        for start in range(0, len(settings), width)
-    ]
+    found = [(score, drawn) for score in study.scores if (drawn := drawn_settings(study, score))]
+    width = min(max(len(drawn) for _, drawn in found), MAX_COLUMNS)
+    rows = [(score, drawn[start : start + width]) for score, drawn in found for start in range(0, len(drawn), width)]
     size = (3.1 * width + 0.6, 2.8 * len(rows) + 0.6)
     figure, panels = plt.subplots(len(rows), width, figsize=size, squeeze=False, layout="constrained")
     lines = {}
@@ -97,8 +94,10 @@ def save(figure: Figure, paths: list[Path], dpi: int) -> None:
     plt.close(figure)
 
 
-def has(study: Study, setting: str, name: str) -> bool:
-    return any(name in run.metrics for run in study.logged if run.setting == setting)
+def drawn_settings(study: Study, score: Score) -> list[str]:
+    """The settings that have a score and logged it."""
+    found = {run.setting for run in study.logged if score.metric in run.metrics}
+    return [setting for setting in study.settings_with(score) if setting in found]
 
 
 def limit(study: Study, score: Score, row: list[Axes]) -> None:

@@ -29,6 +29,8 @@ def all_maps(study: Study) -> tuple[dict[Pair, Maps], list[str]]:
     """The maps of each setting and method, and notes on those that are missing."""
     edges, found, missing = slice_edges(study), {}, {}
     for pair in study.pairs:
+        if not isinstance(study.profile_of(pair[0]).map, maze.Layout):
+            continue
         try:
             maps = sliced(study.group(*pair), edges)
         except UserError as error:  # a damaged file

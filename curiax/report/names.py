@@ -86,8 +86,9 @@ def noise_title(study: Study) -> str:
 
 
 def own_noise(study: Study) -> str:
-    """What the environments call their own noise; "" if they have none."""
-    return study.logged[0].profile.noise
+    """What the environments call their own noise; "" if they have none, or different names for it."""
+    found = {run.profile.noise for run in study.logged}
+    return found.pop() if len(found) == 1 else ""
 
 
 def has_noise(study: Study) -> bool:

@@ -23,9 +23,16 @@ SCRIPTS = ("chart.js", "maps.js", "films.js", "page.js")
 
 
 def write_page(
-    study: Study, path: Path, shots: dict[Pair, Shot], film_notes: list[str], map_path: Path | None, gif: str
+    study: Study,
+    path: Path,
+    worlds: str,
+    shots: dict[Pair, Shot],
+    film_notes: list[str],
+    map_path: Path | None,
+    gif: str,
 ) -> None:
-    """`map_path` is a picture of the map, if there is one, and `gif` the name of a film beside the page, or ""."""
+    """`worlds` is the section on all worlds, or "". `map_path` is a picture of the map, if there is one, and `gif` the
+    name of a film beside the page, or ""."""
     kind, layout = kind_of(study)
     maps, map_notes = all_maps(study) if kind.layout else ({}, [])
     films = {pair: shot.filming.payload(shot.film) for pair, shot in shots.items() if shot.filming.payload}
@@ -51,6 +58,7 @@ def write_page(
             for name in study.methods
         ],
         figure_note=words.figure_note(study),
+        worlds=worlds,
         scores_note=words.scores_note(study),
         table=scores_table(study),
         maps=maps,
@@ -87,10 +95,16 @@ def curves_payload(study: Study) -> dict[str, Any]:
         "unit": study.step_name,
         "noise": names.noise_title(study),
         "curves": {
-            name: nested({pair: curve_payload(study, pair, name, edges) for pair in study.pairs})
+            name: nested({pair: curve_payload(study, pair, name, edges) for pair in pairs_with(study, name)})
             for name in curve_names(study)
         },
     }
+
+
+def pairs_with(study: Study, name: str) -> list[Pair]:
+    """The settings and methods that have a metric: a score belongs to the environments that name it."""
+    settings = [setting for score in study.scores if score.metric == name for setting in study.settings_with(score)]
+    return [pair for pair in study.pairs if not settings or pair[0] in settings]
 
 
 def curve_payload(study: Study, pair: Pair, name: str, edges: np.ndarray) -> dict[str, Any] | None:

@@ -94,9 +94,27 @@ class Study(NamedTuple):
         """Every setting and method that has a run."""
         return [pair for pair in itertools.product(self.settings, self.methods) if self.group(*pair)]
 
+    def profile_of(self, setting: str) -> Profile:
+        """What the environment of a setting says of itself."""
+        return next(run.profile for run in self.logged if run.setting == setting)
+
+    def score_of(self, setting: str) -> Score:
+        """The score of a setting: the first one of its environment."""
+        return self.profile_of(setting).scores[0]
+
+    @property
+    def score(self) -> Score:
+        """The score of all settings; one without a name of its own if they have different ones."""
+        found = {self.score_of(setting) for setting in self.settings}
+        return found.pop() if len(found) == 1 else Score("score", "score", "score", digits=2)
+
+    def settings_with(self, score: Score) -> list[str]:
+        """The settings whose environment has this score."""
+        return [setting for setting in self.settings if score in self.profile_of(setting).scores]
+
     @property
     def scores(self) -> list[Score]:
-        """The scores that some run has logged; the first is the score of the study."""
+        """The scores that some run has logged."""
         found = [score for run in self.logged for score in run.profile.scores if score.metric in run.metrics]
         return list(dict.fromkeys(found))
 
@@ -134,9 +152,6 @@ def read_study(directory: Path) -> Study:
     )
     if not study.logged:
         raise UserError(notes[0] if notes else f"{directory}: none of its {len(runs)} runs has logged anything yet")
-    first = {run.profile.scores[0].label for run in study.logged}
-    if len(first) > 1:
-        raise UserError(f"{directory}: runs with different scores ({', '.join(sorted(first))}): report them apart")
     return study
 
 

@@ -14,7 +14,6 @@ from curiax.report.names import (
     method_title,
     noise_title,
     noisy,
-    own_noise,
     score_title,
     setting_brief,
     steps,
@@ -25,6 +24,7 @@ from curiax.report.templates import render
 from curiax.studies.base import Member
 from curiax.studies.scores import Result, result
 from curiax.training.run.files import write_csv
+from curiax.types import Score
 
 WIDTH, HEIGHT, INSET = 130, 18, 6  # of the plot in a row, pixels
 NUM_MARKS = 5  # on its axis
@@ -56,13 +56,24 @@ class Row(NamedTuple):
 
 def scores_table(study: Study) -> str:
     """As HTML."""
-    settings = [(name, setting_brief(study, name), setting_rows(study, name)) for name in study.settings]
+    settings = [(name, setting_note(study, name), setting_rows(study, name)) for name in study.settings]
     return render("table.html", heads=heads(study), settings=settings, width=WIDTH, height=HEIGHT)
+
+
+def setting_note(study: Study, setting: str) -> str:
+    """What it is, and its score if that is not the score of all."""
+    about, score = setting_brief(study, setting), study.score_of(setting)
+    return about if score == study.score else f"{about}; score: {score_title(score)}"
+
+
+def other_scores(study: Study) -> list[Score]:
+    """The scores that are not the first of their environment."""
+    return [score for score in study.scores if any(score in run.profile.scores[1:] for run in study.logged)]
 
 
 def heads(study: Study) -> list[str]:
     """Heads of the columns: method, score, its plot, and the others."""
-    first, *others = study.scores
+    first, others = study.score, other_scores(study)
     noise = [noise_title(study)] if has_noise(study) else []
     titles = [*noise, *(capital(score.title) for score in others), *(f"{part} reached" for _, part in first.parts)]
     return ["Method", score_title(first), "", *titles]
@@ -72,39 +83,43 @@ def setting_rows(study: Study, setting: str) -> list[Row]:
     """A row per method."""
     palette = colours(study.methods)
     groups = {method: runs for method in study.methods if (runs := study.group(setting, method))}
-    span = plot_span(study, [run for group in groups.values() for run in group])
+    span = plot_span(study.score_of(setting), [run for group in groups.values() for run in group])
     return [setting_row(study, method, runs, palette[method], span) for method, runs in groups.items()]
 
 
 def setting_row(study: Study, method: str, runs: list[RunData], colour: str, span: tuple[float, float]) -> Row:
-    first, *others = study.scores
+    first, *others = runs[0].profile.scores
     score, done = final_interval(runs, first.metric), np.mean([run.progress for run in runs])
-    cells = [Cell(number(found.mean), spread(found)) for found in (final_interval(runs, one.metric) for one in others)]
+    cells = [score_cell(runs, one) if one in others else Cell("–") for one in other_scores(study)]
     if has_noise(study):
-        cells.insert(0, noise_cell(study, runs))
+        cells.insert(0, noise_cell(runs))
     return Row(
         method=method_title(method),
         colour=colour,
         progress="" if done == 1 else f"{100 * done:.0f} % done",
         score=Cell(number(score.mean), spread(score)),
         plot=plot(score, [final(run, first.metric) for run in runs], span),
-        others=cells + [reach(runs, part) for part, _ in first.parts],
+        others=cells + [reach(runs, part) for part, _ in study.score.parts],
     )
 
 
-def plot_span(study: Study, runs: list[RunData]) -> tuple[float, float]:
+def score_cell(runs: list[RunData], score: Score) -> Cell:
+    found = final_interval(runs, score.metric)
+    return Cell(number(found.mean), spread(found))
+
+
+def plot_span(score: Score, runs: list[RunData]) -> tuple[float, float]:
     """The ends of the plot's axis: the score's bounds if they are finite, else zero and the extremes."""
-    score = study.scores[0]
     if np.isfinite(score.bounds).all():
         return score.bounds
     values = [value for run in runs if np.isfinite(value := final(run, score.metric))]
     return min([0.0, *values]), max([1.0, *values])
 
 
-def noise_cell(study: Study, runs: list[RunData]) -> Cell:
+def noise_cell(runs: list[RunData]) -> Cell:
     """`12 %` and `[8, 16]`."""
     dwell = final_interval(runs, "noise_dwell")
-    if not own_noise(study) and not any(map(noisy, runs)):
+    if not runs[0].profile.noise and not any(map(noisy, runs)):
         return Cell("no noise")
     bounds = f"[{100 * dwell.low:.0f}, {100 * dwell.high:.0f}]" if np.isfinite(dwell.low) else ""
     return Cell(f"{100 * dwell.mean:.0f} %", bounds) if np.isfinite(dwell.mean) else Cell("–")

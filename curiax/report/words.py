@@ -21,6 +21,7 @@ from curiax.report.names import (
 )
 from curiax.report.read import Pair, RunData, Study
 from curiax.report.scores import final
+from curiax.report.worlds import worlds_of
 from curiax.training.statistics import differ
 
 PARTNERS = {"byol-hindsight": "byol-explore"}  # for other methods: NAME+hindsight and NAME
@@ -45,7 +46,7 @@ def scores_note(study: Study) -> str:
         notes.append(f"{noise_title(study)}: the share of the time with noise.")
     if any(score.accumulates for score in study.scores):
         notes.append("“So far” counts the whole run.")
-    if study.scores[0].parts:
+    if study.score.parts:
         notes.append(
             f"“Reached”: {study.step_name} until half of the episodes of a log interval get there, median over seeds."
         )
@@ -57,8 +58,7 @@ def headline(study: Study) -> list[str]:
     pair = main_pair(study)
     if pair is None:
         return [all_scores(study), what_was_done(study)]
-    score = study.scores[0].metric
-    settings = [name for name in study.settings if all(scores(study, name, method, score) for method in pair)]
+    settings = [name for name in study.settings if all(first_scores(study, name, method) for method in pair)]
     sentences = [
         who_scored_more(study, *pair, settings),
         *who_accumulated_more(study, *pair),
@@ -84,11 +84,10 @@ def what_was_done(study: Study) -> str:
 
 def main_pair(study: Study) -> Pair | None:
     """A method with hindsight and the same one without it that share a setting."""
-    score = study.scores[0].metric
     for method in study.methods:
         partner = PARTNERS.get(method, method.removesuffix("+hindsight"))
         pair = (method, partner)
-        shared = any(all(scores(study, name, side, score) for side in pair) for name in study.settings)
+        shared = any(all(first_scores(study, name, side) for side in pair) for name in study.settings)
         if partner != method and shared:
             return pair
     return None
@@ -99,20 +98,27 @@ def telling_setting(study: Study) -> str:
     pair = main_pair(study)
     if pair is None:
         return study.settings[-1]
-    score = study.scores[0].metric
-    gaps = {name: [np.mean(scores(study, name, side, score) or np.nan) for side in pair] for name in study.settings}
-    return max(gaps, key=lambda name: np.nan_to_num(abs(gaps[name][0] - gaps[name][1]), nan=-1.0))
+    return max(study.settings, key=lambda name: np.nan_to_num(gap(study, name, pair), nan=-1.0))
+
+
+def gap(study: Study, setting: str, pair: Pair) -> float:
+    """The difference of the mean scores of two methods; of their normalised scores if settings have different ones."""
+    left, right = (np.mean(first_scores(study, setting, method) or np.nan) for method in pair)
+    alike = study.score == study.score_of(setting)
+    scale = None if alike else worlds_of(study).scales.get(setting)
+    width = 1.0 if scale is None else scale.high - scale.low
+    return float(abs(left - right) / width) if width else 0.0
 
 
 def who_scored_more(study: Study, method: str, partner: str, settings: list[str]) -> str:
     """Settings are grouped by what the seeds show."""
-    score = study.scores[0]
+    score = study.score
     found: dict[int, list[str]] = {1: [], -1: [], 0: []}
     used = [run for name in settings for side in (method, partner) for run in study.group(name, side)]
     one_seed = any(len(study.group(name, side)) < 2 for name in settings for side in (method, partner))
     for name in settings:
-        left, right = (scores(study, name, side, score.metric) for side in (method, partner))
-        means = " against ".join(amount(score, np.mean(side)) for side in (left, right))
+        left, right = (first_scores(study, name, side) for side in (method, partner))
+        means = " against ".join(amount(study.score_of(name), np.mean(side)) for side in (left, right))
         found[differ(left, right)].append(f"{name} ({means})")
     a, b = method_title(method), method_title(partner)
     parts = []
@@ -145,7 +151,10 @@ def who_accumulated_more(study: Study, method: str, partner: str) -> list[str]:
 def who_watched_noise(study: Study, method: str, partner: str, settings: list[str]) -> str:
     """In the setting in which the two differ most."""
     pair, noise = (method, partner), own_noise(study)
-    dwell = {name: [np.mean(scores(study, name, side, "noise_dwell")) for side in pair] for name in settings}
+    logged = {name: [scores(study, name, side, "noise_dwell") for side in pair] for name in settings}
+    dwell = {name: [np.mean(side) for side in sides] for name, sides in logged.items() if all(sides)}
+    if not dwell:
+        return ""
     name = max(dwell, key=lambda name: abs(dwell[name][0] - dwell[name][1]))
     mine, theirs = (f"{100 * value:.0f} %" for value in dwell[name])
     if mine == theirs == "0 %":
@@ -157,9 +166,10 @@ def who_watched_noise(study: Study, method: str, partner: str, settings: list[st
 
 def all_scores(study: Study) -> str:
     """The scores without a comparison."""
-    parts, score = [], study.scores[0]
+    parts = []
     for setting in study.settings:
-        values = {method: scores(study, setting, method, score.metric) for method in study.methods}
+        score = study.score_of(setting)
+        values = {method: first_scores(study, setting, method) for method in study.methods}
         each = [
             f"{method_title(method)} {amount(score, np.mean(seeds))} ({count(len(seeds), 'seed')})"
             for method, seeds in values.items()
@@ -168,7 +178,7 @@ def all_scores(study: Study) -> str:
         parts += [f"in {setting}, {enumerate_words(each)}"] if each else []
     if not parts:
         return "No episode has ended yet."
-    return f"{so_far(study.logged)}{score_title(score)}: {'; '.join(parts)}."
+    return f"{so_far(study.logged)}{score_title(study.score)}: {'; '.join(parts)}."
 
 
 def notes_on_missing(what: str, reasons: dict[Pair, str], study: Study) -> list[str]:
@@ -196,6 +206,11 @@ def progress(study: Study) -> tuple[str, list[str], list[str]]:
     missing = [f"{run_name(run)}: {100 * run.progress:.0f} % done" for run in by_status.get("unfinished", [])]
     missing += [f"{run_name(run)}: not started" for run in by_status.get("not started", [])]
     return summary, failures, missing
+
+
+def first_scores(study: Study, setting: str, method: str) -> list[float]:
+    """The final score of each seed that has one."""
+    return scores(study, setting, method, study.score_of(setting).metric)
 
 
 def scores(study: Study, setting: str, method: str, name: str) -> list[float]:

@@ -19,7 +19,7 @@ from tests.support.report_data import config_of, game_of, write_columns, write_r
 
 
 def test_a_method_keeps_its_colour_and_variants_share_none():
-    names = ["one", "byol-explore", "two", "three", "four", "five", "six", "seven"]
+    names = ["byol-explore", *(f"variant-{number}" for number in range(12))]
     found = colours(names)
     assert found["byol-explore"] == COLOURS["byol-explore"]
     assert set(found) == set(names)

@@ -35,8 +35,10 @@ def test_the_scores_of_a_study_are_those_of_its_environments_that_were_logged(st
     write_run(tmp_path / "maze", config_of("random", "rnd", 0, 2), [1.0] * 2, [0.0] * 2)
     assert [score.metric for score in read_study(tmp_path).scores] == ["trackers"]
     write_columns(tmp_path / "game", game_of("hero", "rnd", 0, 2), {"return": [1.0, 2.0]})
-    with pytest.raises(UserError, match=r"different scores \(return, trackers\): report them apart"):
-        read_study(tmp_path)
+    both = read_study(tmp_path)
+    assert [score.metric for score in both.scores] == ["return", "trackers"]
+    assert [both.score_of(name).metric for name in ("hero", "random")] == ["return", "trackers"]
+    assert both.score.title == "score"  # of no single environment
 
 
 def test_a_run_without_its_score_is_one_clear_line(tmp_path):

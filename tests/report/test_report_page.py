@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from curiax.report.write import write_report
-from tests.support.pages import FILES, NAMELESS, OVERFLOW
+from tests.support.pages import FILES, NAMELESS, OVER_ALL, OVERFLOW
 from tests.support.report_data import config_of, fake_films, staring, write_run, write_study_json
 
 pytestmark = pytest.mark.slow
@@ -52,7 +52,7 @@ def pictures(page, section):
 
 
 def test_figures_and_tables_stand_beside_the_page(report):
-    assert {path.name for path in report.parent.iterdir()} == FILES | {"film.gif", "errors.png", ".curiax"}
+    assert {path.name for path in report.parent.iterdir()} == FILES | OVER_ALL | {"film.gif", "errors.png", ".curiax"}
     assert all(path.stat().st_size > 100 for path in report.parent.iterdir() if path.name != ".curiax")
     assert (report.parent / "figure.png").read_bytes()[:4] == b"\x89PNG"
     assert "<svg" in (report.parent / "figure.svg").read_text()
@@ -79,6 +79,22 @@ def test_there_is_a_panel_for_each_setting_and_every_curve_is_drawn(report, visi
         lines = panel.locator("path").evaluate_all("all => all.map((one) => one.getAttribute('d'))")
         assert not any("NaN" in line or not line for line in lines)
     assert page.locator("#scores tbody tr:not(.setting)").count() == 4
+
+
+def test_methods_are_compared_over_all_worlds_with_numbers_and_colours(report, visit):
+    worlds = visit(report).locator("#worlds")
+    rows = worlds.locator(".aggregate tbody tr")
+    assert "BYOL-Hindsight" in rows.first.inner_text() and rows.count() == 2
+    assert rows.first.locator("circle").count() == 1 and rows.last.locator("circle").count() == 2
+    better = rows.last.locator("td").nth(2).inner_text()
+    assert better.startswith("0.25 [0.0")  # of two worlds, as good in one and worse in the other
+    cells = worlds.locator(".heat tbody td")
+    assert cells.count() == 4
+    paint = "one => getComputedStyle(one).backgroundColor"
+    good, stares = (cells.nth(index).evaluate(paint) for index in (1, 3))
+    assert good != stares and cells.nth(0).evaluate(paint) == good
+    assert cells.nth(3).inner_text().split("\n")[0] == "0.60"
+    assert "RND" not in worlds.inner_text()  # it has logged nothing
 
 
 def test_pointing_at_a_panel_shows_each_seed(report, visit):

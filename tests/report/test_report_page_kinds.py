@@ -8,8 +8,8 @@ from rich.console import Console
 from curiax.commands.cli import main
 from curiax.commands.program import run_training
 from curiax.report.write import write_report
-from tests.support.pages import FILES, NAMELESS, OVERFLOW
-from tests.support.report_data import config_of, write_run
+from tests.support.pages import FILES, NAMELESS, OVER_ALL, OVERFLOW
+from tests.support.report_data import config_of, fake_films, game_of, staring, write_columns, write_run
 from tests.support.report_games import write_games
 from tests.support.tiny import TINY
 
@@ -48,7 +48,7 @@ def test_an_old_run_without_maps_or_film_is_shown_all_the_same(bare, visit):
 
 def test_a_page_of_games_tells_returns_and_rooms(games, visit):
     pictures = {"rooms.png", "outcomes.png", "outcomes.svg"}
-    assert {path.name for path in games.parent.iterdir()} == FILES | pictures | {".curiax"}
+    assert {path.name for path in games.parent.iterdir()} == FILES | OVER_ALL | pictures | {".curiax"}
     page = visit(games, 400)
     assert page.locator("h1").inner_text() == "Curiosity in Montezuma's Revenge"
     assert page.locator("#figure h3").all_inner_texts()[0] == "Return of an episode"
@@ -57,6 +57,25 @@ def test_a_page_of_games_tells_returns_and_rooms(games, visit):
     picture = page.locator("#maps img")
     assert picture.evaluate("one => one.complete && one.naturalWidth > 300")
     assert "No film of BYOL-Explore in sticky-intrinsic" in page.locator("#films").inner_text()
+    assert page.evaluate(OVERFLOW) == 0
+    assert page.evaluate(NAMELESS) == []
+
+
+def test_a_page_of_worlds_with_different_scores_shows_each_with_its_own(tmp_path, visit):
+    for method, level in (("byol-hindsight", 3.0), ("byol-explore", 1.0)):
+        config, maps = config_of("on-demand", method, 0, 8), staring(8, (4, 12), since=4)
+        write_run(tmp_path / "runs" / method / "0", config, [level] * 8, [0.1] * 8, maps)
+        game = game_of("venture", method, 0, 8)
+        write_columns(tmp_path / "runs" / method / "1", game, {"return": [100 * level] * 8, "noise_dwell": [0.0] * 8})
+    with pytest.MonkeyPatch.context() as patch:
+        fake_films(patch)
+        page = visit(write_report(tmp_path / "runs", tmp_path / "out", True, lambda text: None), 400)
+    assert "on-demand (3.0 against 1.0) and venture (300 against 100)" in page.locator(".lead").inner_text()
+    assert page.locator("#figure .chart").count() == 2
+    numbers = page.locator("#worlds .heat tbody td b").all_inner_texts()
+    assert sorted(numbers[:2]) == ["3.00", "300"] and sorted(numbers[2:]) == ["1.00", "100"]
+    assert page.locator("#maps canvas").count() == 2
+    assert "score: Return of an episode" in page.locator("#scores").inner_text()
     assert page.evaluate(OVERFLOW) == 0
     assert page.evaluate(NAMELESS) == []
 

@@ -6,7 +6,7 @@ from curiax.envs import scores_of
 from curiax.report.names import amount, count, enumerate_words, steps
 from curiax.report.read import read_study
 from curiax.report.words import headline, progress, telling_setting
-from tests.support.report_data import config_of, write_run, write_study_json
+from tests.support.report_data import config_of, game_of, write_columns, write_run, write_study_json
 
 ROWS = 8
 
@@ -58,6 +58,10 @@ def test_settings_are_sorted_by_what_can_be_told_of_them(tmp_path):
     further = headline(study)[0]
     assert "in on-demand (3.6 against 0.3); in baseline (3.8 against 3.8) the seeds do not tell" in further
     assert telling_setting(study) == "on-demand"
+    game = {"byol-hindsight": 100.0, "byol-explore": 0.0}  # points: 0.08 of a person's
+    for method, points in game.items():
+        write_columns(tmp_path / "venture" / method, game_of("venture", method, 0, 1), {"return": [points]})
+    assert telling_setting(read_study(tmp_path)) == "on-demand"
 
 
 def test_a_study_without_noise_says_so(tmp_path):
