@@ -2,8 +2,8 @@
 
     python benchmarks/wrapper.py
 
-The policy is random. Learning is included: a gradient step for every 8 transitions with fewer than 16 environments,
-and one for every 16 steps from 16 on. Processor time depends little on what else the machine does.
+The policy is random. Learning is included: a gradient step every 16 steps. Processor time depends little on what else
+the machine does.
 """
 
 import argparse

@@ -14,7 +14,7 @@ import numpy as np
 
 import curiax
 
-SIZE, NUM_BITS, NUM_ACTIONS = 16, 200, 4
+SIZE, NUM_BITS, NUM_ACTIONS = 32, 200, 4
 MOVES = ((-1, 0), (1, 0), (0, -1), (0, 1))
 EXPLORATION, LEARNING_RATE, DISCOUNT = 0.1, 0.2, 0.95  # of the tabular learner
 SETTLED = 5_000  # steps; the result is about the steps after these

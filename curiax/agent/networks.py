@@ -11,6 +11,8 @@ from curiax.agent.kernels.convolve import convolve_and_pool, residual_block, sta
 from curiax.agent.kernels.convolve_cpu import on_cpu
 from curiax.agent.streams import alone, each_its_own
 
+OPEN = 1.0  # of a gate's logit at first
+FIRST_SKIP = 0.01  # gain of a gated map at first: it grows only where it is of use
 MANY_IMAGES = 64  # to be encoded in two halves on a CPU; fewer are not worth it
 
 
@@ -32,11 +34,13 @@ class MLP(eqx.Module):
     """Hidden layers with ReLU, optionally normalised before it, then a linear layer.
 
     Hidden weights have variance 2/in (He et al., 2015). `last` scales the initial weights of the last layer. With
-    `skip`, a linear map of the inputs from skip[0] to skip[1] is added to the outputs.
+    `skip`, a linear map of the inputs from skip[0] to skip[1] is added to the outputs. If it is `gated`, it is
+    multiplied by a sigmoid of a linear map of the last hidden layer.
     """
 
     layers: tuple[Linear, ...]
     linear: Linear | None
+    gate: Linear | None
     layer_norm: bool = eqx.field(static=True)
     skip: tuple[int, int] | None = eqx.field(static=True)
 
@@ -49,13 +53,18 @@ class MLP(eqx.Module):
         layer_norm: bool = False,
         last: float = 1.0,
         skip: tuple[int, int] | None = None,
+        gated: bool = False,
     ):
         sizes = (num_in, *hidden, num_out)
         keys = jax.random.split(key, len(sizes) - 1)
         gains = [math.sqrt(2)] * len(hidden) + [last]
         self.layers = tuple(Linear(*sizes) for sizes in zip(sizes[:-1], sizes[1:], keys, gains, strict=True))
         self.layer_norm, self.skip = layer_norm, skip
-        self.linear = None if skip is None else Linear(skip[1] - skip[0], num_out, jax.random.fold_in(key, len(keys)))
+        self.linear, self.gate = None, None
+        if skip is not None:
+            gain = FIRST_SKIP if gated else 1.0
+            self.linear = Linear(skip[1] - skip[0], num_out, jax.random.fold_in(key, len(keys)), gain)
+            self.gate = Linear(sizes[-2], num_out, key, gain=0.0) if gated else None
 
     def __call__(self, x: Float[Array, "*batch i"]) -> Float[Array, "*batch o"]:
         inputs = x
@@ -65,7 +74,8 @@ class MLP(eqx.Module):
         output = self.layers[-1](x)
         if self.linear is None or self.skip is None:
             return output
-        return output + self.linear(inputs[..., self.skip[0] : self.skip[1]])
+        skipped = self.linear(inputs[..., self.skip[0] : self.skip[1]])
+        return output + (skipped if self.gate is None else jax.nn.sigmoid(self.gate(x) + OPEN) * skipped)
 
 
 def layer_normalise(x: Float[Array, "*batch d"]) -> Float[Array, "*batch d"]:

@@ -31,6 +31,8 @@ class NetworkConfig:
     """size of w = ω(o)"""
     feature_hidden: Layers = (128,)
     """hidden layers of the encoders that methods other than BYOL have of their own"""
+    feature_norm: bool = False
+    """normalise the features of ICM (LayerNorm without scale and shift): they grow without end otherwise"""
     encoder_gain: Positive = 6.0
     """factor of the initial weights of the last layer of ω, for vectors; above 1 suits sparse observations"""
     encoder_bias: NotNegative = 5.0
@@ -58,14 +60,16 @@ class WorldConfig:
     layer_norm: bool = True
     """normalise the hidden layers of generator and reconstructor (LayerNorm without scale and shift)"""
     skip: bool = False
-    """add linear maps, from the outcome to z and from z to the reconstruction: they carry noise of more numbers than
-    the hidden layers have units"""
+    """add linear maps, a gated one from the outcome to z and one from z to the reconstruction: they carry noise of
+    more numbers than the hidden layers have units"""
     latent: Annotated[int, Range(0, 2**16)] = 32
     """size of the hindsight vector z"""
     noise: Annotated[int, Range(0, 2**16)] = 32
     """size of the generator's noise ε"""
     reconstruction_weight: NotNegative = 8.0
     """1/λ: weight of the reconstruction loss; the contrastive loss has weight 1"""
+    relative_loss: bool = False
+    """count the reconstruction loss in units of the targets' variance, so that 1/λ fits every representation"""
     temperature: Positive = 0.5
     """τ: divides the critic's energies"""
     contrast_share: Share = 0.5

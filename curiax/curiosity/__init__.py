@@ -77,11 +77,15 @@ def uses_hindsight(name: str) -> bool:
 def make(config: Config, spec: "EnvSpec") -> "Curiosity":
     """The method that the config names."""
     from curiax.curiosity.base import combine
+    from curiax.curiosity.measures.relative import relative
 
     if uses_hindsight(config.curiosity) and config.batch_size < 2:
         raise UserError("--batch-size 1: hindsight contrasts trajectories with each other and needs at least 2")
     composition = resolve(config.curiosity)
     if composition in OTHERS:
         return OTHERS[composition](config, spec)
-    representation, measure = composition.split("+")
-    return combine(REPRESENTATIONS[representation](config, spec), MEASURES[measure](config))
+    representation, name = composition.split("+")
+    measure = MEASURES[name](config)
+    return combine(
+        REPRESENTATIONS[representation](config, spec), relative(measure) if config.world.relative_loss else measure
+    )

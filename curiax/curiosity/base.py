@@ -13,6 +13,7 @@ from curiax.agent.policy import ACTION_EMBEDDING
 from curiax.config import NetworkConfig, WorldConfig
 from curiax.types import CuriosityOutput, Experience, Loss, Params, State
 
+FIRST_Z = 0.1  # gain of a generator's last layer at first, if it has a skip
 SLOWEST = 0.0025  # of the first learning rate: the world model never stops learning
 
 
@@ -28,7 +29,9 @@ class Generator(MLP):
         layer_norm: bool,
         skip: tuple[int, int] | None = None,
     ):
-        super().__init__(num_in, hidden, num_out, key, layer_norm, skip=skip)
+        # With a skip, z is nearly zero at first and grows only where that is of use.
+        last = 1.0 if skip is None else FIRST_Z
+        super().__init__(num_in, hidden, num_out, key, layer_norm, last, skip, gated=True)
 
 
 class Distance(NamedTuple):

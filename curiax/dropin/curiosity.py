@@ -98,8 +98,8 @@ class Curiosity:
     ) -> dict[str, float]:
         """Learns from a segment, updates reward statistics and beliefs, and returns metrics.
 
-        From 16 trajectories on, the segment is one gradient step. Fewer go into the replay, and every eighth step is
-        followed by a gradient step on pieces of it.
+        From 16 trajectories on, the segment is one gradient step. Fewer go into the replay, and every sixteenth step
+        is followed by a gradient step on pieces of it.
         """
         return self._learn(*self._check("update", obs, actions, next_obs, terminated, truncated, valid))
 

@@ -22,8 +22,10 @@ LATENT = (256, 512)  # the paper's z, and the largest that is chosen here
 COLUMNS = 16  # with fewer trajectories at a time, updates are made from the replay
 STEPS = 16  # of a segment that `observe` collects, with more
 PIECES = 128  # transitions of a gradient step from the replay
-PERIOD = 8  # steps from one gradient step to the next
-ENOUGH = 4_000  # gradient steps, within a budget
+# Steps from one gradient step to the next. A transition is then seen eight times; after twice as many the critic has
+# learned by heart which z belongs to which context, and the generator hides the noise from it (docs/one_env.md).
+PERIOD = 16
+ENOUGH = 2_000  # gradient steps, within a budget
 FEW = 500  # gradient steps: too few for z to hold anything
 MEMORY_SHARE = 0.05  # of a budget's updates, that the reward statistics remember at most
 
@@ -49,8 +51,8 @@ class Setup(NamedTuple):
 
     @property
     def piece(self) -> tuple[int, int]:
-        """Length and number of the pieces of a gradient step from the replay. DORA needs two successive steps."""
-        length = max(2, self.config.world.horizon)
+        """Length and number of the pieces of a gradient step from the replay."""
+        length = 2 if self.config.curiosity == "dora" else self.config.world.horizon  # its targets are a step ahead
         return length, max(COLUMNS, PIECES // length)
 
 

@@ -209,4 +209,4 @@ def test_the_example_of_the_page_runs_as_it_stands(tmp_path, monkeypatch):
             exec(compile(block, str(PAGE), "exec"), names)
     assert names["rewards"].shape == (names["T"], names["B"])
     assert np.isfinite([float(word) for word in output.getvalue().split()]).all() and output.getvalue()
-    assert names["curiosity"].num_updates == 2 * names["NUM_SEGMENTS"]  # one for eight steps
+    assert names["curiosity"].num_updates == names["NUM_SEGMENTS"]  # one for 16 steps

@@ -66,25 +66,25 @@ def test_a_cut_ends_the_last_step_only():
 
 
 def test_observing_step_by_step_pays_what_a_segment_would_and_then_learns():
-    data = segment(batch_size=1, num_steps=7, ends=((2, 0),))
+    data = segment(batch_size=1, num_steps=15, ends=((2, 0),))
     whole, stepwise = make("byol-explore", **RAW), make("byol-explore", **RAW)
     paid = [stepwise.observe(*step) for step in steps_of(data)]
     assert stepwise.num_updates == 0 and all(isinstance(reward, float) for reward in paid)
     np.testing.assert_allclose(paid, whole.reward(*data)[:, 0], rtol=1e-4, atol=1e-6)  # beliefs and ends included
     stepwise.observe(*steps_of(data)[0])
-    assert stepwise.num_updates == 1 and stepwise.metrics()["replay"] == 8
+    assert stepwise.num_updates == 1 and stepwise.metrics()["replay"] == 16
 
 
 @pytest.mark.parametrize("method", ["byol-hindsight", "rnd"])
 def test_a_loaded_stream_goes_on_to_the_same_bits(method, tmp_path):
     curiosity = make(method)
-    for step in steps_of(segment(batch_size=1, num_steps=21)):  # two updates, and five steps that wait
+    for step in steps_of(segment(batch_size=1, num_steps=37)):  # two updates, and five steps that wait
         curiosity.observe(*step)
     curiosity.save(tmp_path / "file")
     loaded = Curiosity.load(tmp_path / "file")
     after = steps_of(segment(1, batch_size=1, num_steps=12))
     assert [loaded.observe(*step) for step in after] == [curiosity.observe(*step) for step in after]
-    assert loaded.num_updates == curiosity.num_updates == 4
+    assert loaded.num_updates == curiosity.num_updates == 3
     assert equal(loaded._replay.rows, curiosity._replay.rows)
     assert equal(loaded._state.world.params, curiosity._state.world.params)
 
@@ -92,7 +92,7 @@ def test_a_loaded_stream_goes_on_to_the_same_bits(method, tmp_path):
 def test_environments_side_by_side_are_observed_together():
     curiosity, data = make(**RAW), segment()
     rewards = [curiosity.observe(*step) for step in zip(*data, strict=True)]
-    assert np.shape(rewards) == (T, B) and curiosity.num_updates == 0  # six of eight steps
+    assert np.shape(rewards) == (T, B) and curiosity.num_updates == 0  # six of 16 steps
     np.testing.assert_allclose(rewards[:3], make(**RAW).reward(*data)[:3], rtol=1e-4)
 
 
@@ -133,7 +133,7 @@ def test_what_came_by_observe_is_not_mixed_with_segments():
 
 
 def test_a_reset_between_two_steps_starts_an_episode():
-    data = steps_of(segment(batch_size=1, num_steps=4, ends=()))
+    data = steps_of(segment(batch_size=1, num_steps=8, ends=()))
     curiosity, alone = make("byol-explore", **RAW), make("byol-explore", **RAW)
     curiosity.observe(*data[0])
     curiosity.reset()
@@ -157,8 +157,8 @@ def test_sizes_that_are_given_stay():
 
 def test_a_budget_makes_more_updates_of_a_short_run_and_a_shorter_memory():
     short, long = make(budget=8_000)._setup, make(budget=10**6)._setup
-    assert (short.period, short.config.bonus.decay) == (2, 0.99)
-    assert (long.period, long.config.bonus.decay) == (8, 0.99)
+    assert (short.period, short.config.bonus.decay) == (4, 0.99)
+    assert (long.period, long.config.bonus.decay) == (16, 0.99)
     assert make(budget=1_000)._setup.config.bonus.decay == pytest.approx(0.98)  # a twentieth of 1,000 updates
 
 

@@ -64,7 +64,7 @@ def trained(algorithm, callback):
 def test_with_coefficient_zero_the_run_is_that_of_plain_sb3_to_the_bit_and_else_not(algorithm):
     plain, zero = trained(algorithm, None), trained(algorithm, curious(coefficient=0.0))
     assert torch.equal(weights(zero), weights(plain))
-    assert zero.curiosity.num_updates == 3  # of every eighth step
+    assert zero.curiosity.num_updates == 3  # one of each rollout
     assert not torch.equal(weights(trained(algorithm, curious(coefficient=1.0))), weights(plain))
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from curiax.agent.gru import GRU
 from curiax.agent.networks import (
     MLP,
+    OPEN,
     GroupNorm,
     ImageEncoder,
     Linear,
@@ -200,3 +201,15 @@ def test_a_one_hot_vector_is_embedded_as_its_number_is():
     table = normal(np.random.default_rng(0), (4, 3))
     action = jnp.array([[0, 3], [2, 2]])
     np.testing.assert_array_equal(embed_action(table, jax.nn.one_hot(action, 4)), embed_action(table, action))
+
+
+def test_a_gated_skip_is_small_at_first_and_multiplied_by_its_gate():
+    mlp = MLP(5, (4,), 3, jax.random.key(0), skip=(1, 3), gated=True)
+    assert mlp.linear is not None and mlp.gate is not None
+    plain = eqx.tree_at(lambda m: m.linear.weight, mlp, jnp.zeros((2, 3)))
+    x = jax.random.normal(jax.random.key(1), (7, 5))
+    carried = x[:, 1:3] @ mlp.linear.weight / (1 + np.exp(-OPEN))  # the gate is the same for all inputs at first
+    np.testing.assert_allclose(mlp(x) - plain(x), carried, rtol=1e-3, atol=1e-6)
+    assert np.abs(mlp.linear.weight).max() < 0.02
+    shut = eqx.tree_at(lambda m: m.gate.bias, mlp, jnp.full(3, -50.0))
+    np.testing.assert_allclose(shut(x), plain(x), atol=1e-6)

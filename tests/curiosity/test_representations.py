@@ -1,6 +1,7 @@
 """Representations: what they train, and what follows what."""
 
 import functools
+from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
@@ -199,3 +200,14 @@ def test_images_are_represented_in_the_sizes_that_a_measure_is_told(name):
     assert shapes == [(T, B, size) for size in representation.sizes]
     assert np.isfinite(representation.distance(represented.target, jnp.zeros_like(represented.target))).all()
     assert all(np.isfinite(loss.value).all() for loss in represented.losses.values())
+
+
+def test_normalised_features_of_icm_have_one_size_however_large_they_were():
+    config = replace(CONFIG, network=replace(CONFIG.network, feature_norm=True))
+    representation, scaled = inverse_dynamics(config, SPEC), {}
+    params, _ = representation.init(KEY, None)
+    for factor in (1.0, 100.0):
+        large = jax.tree.map(lambda leaf, factor=factor: factor * leaf, params["encoder"])
+        scaled[factor] = representation.represent(params | {"encoder": large}, (), EXPERIENCE).target
+    np.testing.assert_allclose(jnp.mean(jnp.square(scaled[100.0]), axis=-1), 1.0, rtol=1e-2)
+    np.testing.assert_allclose(jnp.mean(scaled[1.0], axis=-1), 0.0, atol=1e-5)

@@ -11,6 +11,7 @@ from curiax.config import Config
 from curiax.curiosity.base import Distance, Measure, Represented, Sizes, credit
 from curiax.curiosity.measures.critic import CriticState
 from curiax.curiosity.measures.hindsight import explain, hindsight
+from curiax.curiosity.measures.relative import target_variance
 from curiax.types import CuriosityOutput, Loss, Params
 
 
@@ -77,11 +78,3 @@ def with_outcomes(config: Config) -> Measure:
         return output._replace(losses=output.losses | losses, metrics=output.metrics | metrics)
 
     return Measure(init, score)
-
-
-def target_variance(distance: Distance, target: Array, valid: Array) -> Array:
-    """The variance of the targets, which is the error of the best constant output."""
-    projected = distance.project(target)
-    mean = jnp.mean(projected, axis=(0, 1, 2), where=valid[..., None], keepdims=True)
-    variance = distance.reduce(jnp.square(projected - jnp.broadcast_to(mean, projected.shape)), axis=-1)
-    return jnp.mean(variance, where=valid)

@@ -6,7 +6,7 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray, Shaped
 
-from curiax.agent.networks import MLP, concatenate
+from curiax.agent.networks import MLP, concatenate, layer_normalise
 from curiax.agent.policy import make_features
 from curiax.config import Config
 from curiax.curiosity.base import (
@@ -38,7 +38,8 @@ def inverse_dynamics(config: Config, spec: EnvSpec) -> Representation:
         }, ()
 
     def represent(params: Params, targets: State, experience: Experience) -> Represented:
-        start, end = ends(experience, params["encoder"](observations(experience)))
+        features = params["encoder"](observations(experience))
+        start, end = ends(experience, layer_normalise(features) if network.feature_norm else features)
         output = params["inverse"](concatenate(start, end))
         correct = told(spec, output, experience.action)
         losses = {"inverse": Loss(inverse_loss(spec, output, experience.action), experience.valid)}
