@@ -43,4 +43,5 @@ ENVS |= {"atari/GAME": "any of EnvPool's games by its ALE name"}
 ENVS |= {f"craftax/{name}": about for name, about in CRAFTAX.items()}
 ENVS |= {f"gymnax/{name}": about for name, about in GYMNAX.items()}  # and all others of gymnax, by name
 ENVS |= {"gym/ID": "any Gymnasium environment by its id, such as gym/CartPole-v1"}
+ENVS |= {"gym/ID+NOISE": "the same with noise, such as gym/MiniGrid-DoorKey-5x5-v0+cells"}
 FAMILIES = frozenset(name.partition("/")[0] for name in ENVS)

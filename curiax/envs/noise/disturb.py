@@ -1,7 +1,8 @@
 """Noise for any environment, as functions of random bits drawn beforehand; written once for numpy and JAX (`xp`).
 
 It is an extra layer of the observation (`random`, `on-demand`, `brownian`), or changes the image (`persistive`,
-`patches`, `cells`) or the action (`sticky`). `wrappers.py` adds it to Gymnasium environments, `layers.py` to JAX environments.
+`patches`, `cells`) or the action (`sticky`). `wrappers.py` adds it to Gymnasium environments, `layers.py` to JAX
+environments.
 """
 
 import inspect
