@@ -43,7 +43,7 @@ def test_minigrid_has_every_noise_by_its_name(noise):
 
 @pytest.mark.parametrize("name", ["CartPole-v1+random", "CartPole-v1+brownian", f"{DOORKEY}+cells+sticky"])
 def test_a_noisy_stream_keeps_the_contract(name):
-    options = GymOptions(kwargs=("max_steps=20",) if name.startswith("MiniGrid") else ())
+    options = GymOptions(kwargs=("max_episode_steps=20",) if name.startswith("MiniGrid") else ())
     check(lambda size, seed: host.make(name, size, options, seed), num_steps=60)
 
 
