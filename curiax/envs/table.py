@@ -41,6 +41,7 @@ ENVS |= {f"scm/{name}": about for name, about in SCM.items()}
 ENVS |= {f"atari/{name}": about for name, about in ATARI.items()}
 ENVS |= {"atari/GAME": "any of EnvPool's games by its ALE name"}
 ENVS |= {f"craftax/{name}": about for name, about in CRAFTAX.items()}
+ENVS |= {"crafter": "Crafter itself, as 64×64 images"}
 ENVS |= {f"gymnax/{name}": about for name, about in GYMNAX.items()}  # and all others of gymnax, by name
 ENVS |= {"gym/ID": "any Gymnasium environment by its id, such as gym/CartPole-v1"}
 ENVS |= {"gym/ID+NOISE": "the same with noise, such as gym/MiniGrid-DoorKey-5x5-v0+cells"}

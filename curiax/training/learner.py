@@ -21,7 +21,7 @@ from curiax.curiosity.world_model import gradient_step, make_optimizer, masked_s
 from curiax.envs.base import Environment
 from curiax.training.rollout import Actor, actor_init, rollout
 from curiax.training.values import values_of
-from curiax.types import EnvSpec, LearnerParams, LearnerState, Loss, Trajectory
+from curiax.types import EnvSpec, LearnerParams, LearnerState, Loss, State, Trajectory
 
 Metrics = dict[str, Array]
 
@@ -112,6 +112,7 @@ def learner_init(
         stream=begin(key_stream),
         key=key,
         num_updates=jnp.int32(0),
+        tally={name: jnp.float32(0) for name in ("episodes", *spec.tallied)} if spec.tallied else (),
     )
 
 
@@ -154,6 +155,7 @@ def learner_learn(
         bonus=scored.bonus,
         popart=statistics,
         num_updates=num_updates,
+        tally=tally_of(state.tally, scored.metrics),
     )
     return state, scored, metrics
 
@@ -171,7 +173,7 @@ def learn_again(
     """Further gradient steps on the same batch with the rewards of the first. All of them count as one update."""
 
     def step(state: LearnerState, key: PRNGKeyArray) -> tuple[LearnerState, None]:
-        state = state._replace(bonus=before.bonus, num_updates=before.num_updates)
+        state = state._replace(bonus=before.bonus, num_updates=before.num_updates, tally=before.tally)
         return learner_learn(config, curiosity, optimizer, state, trajectory, key, paid)[0], None
 
     return jax.lax.scan(step, first, keys)[0]
@@ -232,6 +234,12 @@ def step_metrics(trajectory: Trajectory, error: Float[Array, "T B"], intrinsic: 
     sums = masked_sums([Loss(*pair) for pair in ratios.values()])
     totals = {f"{name}/sum": total for name, (total, _) in zip(ratios, sums, strict=True)}
     return totals | {f"{name}/count": count for name, (_, count) in zip(ratios, sums, strict=True)}
+
+
+def tally_of(tally: State, metrics: Metrics) -> State:
+    """The tally with the episodes that ended in an update, whose sums are among its metrics."""
+    sums = metrics | {"episodes/sum": metrics["length/count"]}
+    return {name: total + sums[f"{name}/sum"] for name, total in tally.items()} if tally else ()
 
 
 def cell_maps(

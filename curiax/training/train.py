@@ -54,7 +54,7 @@ def train(
     derive = envs.spec_of(config).derive
     for current, metrics in intervals(config, start, mesh, watch):
         means = summarise(metrics, config)
-        summary = means | derive(means) | found(current.stream)
+        summary = means | derive(means | means_of_run(current)) | found(current.stream)
         yield Row(int(current.num_updates), summary, cell_maps(metrics), current)
 
 
@@ -241,6 +241,15 @@ def summarise(metrics: Metrics, config: Config) -> dict[str, float]:
         elif not name.endswith("/count"):
             row[name] = value / config.log_every
     return row
+
+
+def means_of_run(state: LearnerState) -> dict[str, float]:
+    """Means over all episodes so far, where they are tallied."""
+    if not state.tally:
+        return {}
+    totals = {name: float(total) for name, total in jax.device_get(state.tally).items()}
+    number = totals.pop("episodes") or float("nan")
+    return {name: total / number for name, total in totals.items()}
 
 
 def cell_maps(metrics: Metrics) -> dict[str, np.ndarray]:
