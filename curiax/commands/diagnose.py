@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from curiax.lab.diagnose.run import Request
 
 MINUTES = 5.0
-UNREAD = ("env", "checkpoint_every")  # fields of a run that the exploration does not read
+UNREAD = ("env", "checkpoint_every", "evaluate_every")  # fields of a run that the exploration does not read
 
 
 @dataclass(frozen=True)

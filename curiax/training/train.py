@@ -18,6 +18,7 @@ from curiax.config import Config
 from curiax.envs.base import HostEnvironment, where
 from curiax.errors import EnvironmentFailed, UserError, cause
 from curiax.training.devices import assemble, local, replicated, shard_state, state_shardings, with_mesh
+from curiax.training.episodes import evaluation
 from curiax.training.learner import BatchLearner, Learner, Metrics, make_batch_learner, make_learner
 from curiax.training.memory import device_memory, require_memory, size_of
 from curiax.training.processes import agree, local_batch_size, own_key, rank
@@ -55,7 +56,10 @@ def train(
     for current, metrics in intervals(config, start, mesh, watch):
         means = summarise(metrics, config)
         summary = means | derive(means | means_of_run(current)) | found(current.stream)
-        yield Row(int(current.num_updates), summary, cell_maps(metrics), current)
+        num_updates = int(current.num_updates)
+        acting = current._replace(acting=local(mesh, current.acting))
+        summary |= evaluation(config, acting, num_updates)
+        yield Row(num_updates, summary, cell_maps(metrics), current)
 
 
 def initial_state(config: Config) -> LearnerState:
