@@ -13,6 +13,7 @@ from curiax.agent.gru import GRU
 from curiax.agent.networks import MLP, ImageEncoder, VectorEncoder, concatenate, embed_action
 from curiax.config import NetworkConfig
 from curiax.envs.spaces import is_image
+from curiax.errors import UserError
 from curiax.types import Agent, EnvSpec, Params
 
 ACTION_EMBEDDING = 32  # size of the embedding of an action
@@ -63,6 +64,22 @@ class Greedy(eqx.Module):
 def greedy(agent: Agent, spec: EnvSpec) -> Agent:
     """The agent with the mode of its policy: the most probable action, or the mean action."""
     return agent._replace(policy=Greedy(agent.policy, distribution_for(spec).harden))
+
+
+class Uniform(eqx.Module):
+    """The head of the uniformly random policy."""
+
+    num_actions: int = eqx.field(static=True)
+
+    def __call__(self, belief: Float[Array, "*batch d"]) -> Float[Array, "*batch o"]:
+        return jnp.zeros((*belief.shape[:-1], self.num_actions))
+
+
+def uniform(agent: Agent, spec: EnvSpec) -> Agent:
+    """The agent with the uniformly random policy."""
+    if spec.action_parts is not None:
+        raise UserError(f"--curiosity random-policy: the actions of {spec.name} are vectors, expected numbered ones")
+    return agent._replace(policy=Uniform(spec.num_actions))
 
 
 def embed_previous(

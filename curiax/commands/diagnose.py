@@ -82,5 +82,5 @@ def exploration(env: str | None, rest: list[str]) -> Config:
     default = replace(preset_for(preset_of(rest).preset, env), env=env)
     config = validate(parse(Config, rest, "diagnose", default))
     refuse_unread("the exploration", config, default, [name for name in names(config) if name not in UNREAD])
-    curiosity.resolve(config.curiosity)
+    curiosity.require_reward(config.curiosity)
     return config

@@ -9,14 +9,15 @@ import optax
 from jaxtyping import Array, Float, Key, PRNGKeyArray
 
 from curiax import curiosity as curiosities
-from curiax.agent.distributions import distribution_for
-from curiax.agent.policy import make_agent
+from curiax.agent.distributions import distribution_for, entropy_of
+from curiax.agent.policy import make_agent, uniform
 from curiax.agent.vmpo import init_duals, project_duals
 from curiax.agent.vmpo_sparse import FORMS
 from curiax.config import Config
 from curiax.curiosity.base import Curiosity
 from curiax.curiosity.experience import from_stream
 from curiax.curiosity.reward import bonus_init, reward_streams, rules_for
+from curiax.curiosity.table import RANDOM_POLICY
 from curiax.curiosity.world_model import gradient_step, make_optimizer, masked_sums
 from curiax.envs.base import Environment
 from curiax.training.rollout import Actor, actor_init, rollout
@@ -77,6 +78,9 @@ def make_batch_learner(config: Config, spec: EnvSpec, begin: Callable[[PRNGKeyAr
     def init(key: PRNGKeyArray) -> LearnerState:
         return learner_init(config, spec, curiosity, optimizer, begin, key)
 
+    if curiosities.resolve(config.curiosity) == RANDOM_POLICY:
+        return random_learner(spec, init)
+
     def learn(state: LearnerState, trajectory: Trajectory, key: PRNGKeyArray) -> tuple[LearnerState, Metrics]:
         learned, scored, metrics = learner_learn(config, curiosity, optimizer, state, trajectory, key)
         if config.passes > 1:
@@ -85,6 +89,23 @@ def make_batch_learner(config: Config, spec: EnvSpec, begin: Callable[[PRNGKeyAr
         return learned, metrics | cell_maps(spec, trajectory, scored.intrinsic, scored.error)
 
     return BatchLearner(init, learn)
+
+
+def random_learner(spec: EnvSpec, init: Callable[[PRNGKeyArray], LearnerState]) -> BatchLearner:
+    """A learner that acts at random and learns nothing."""
+
+    def begin(key: PRNGKeyArray) -> LearnerState:
+        state = init(key)
+        return state._replace(acting=uniform(state.acting, spec))
+
+    def learn(state: LearnerState, trajectory: Trajectory, key: PRNGKeyArray) -> tuple[LearnerState, Metrics]:
+        nothing = jnp.zeros_like(trajectory.reward)
+        metrics = step_metrics(trajectory, nothing, nothing)
+        state = state._replace(num_updates=state.num_updates + 1, tally=tally_of(state.tally, metrics))
+        entropy = jnp.mean(entropy_of(trajectory.logits, trajectory.action), where=trajectory.valid)
+        return state, metrics | {"entropy": entropy} | cell_maps(spec, trajectory, nothing, nothing)
+
+    return BatchLearner(begin, learn)
 
 
 def learner_init(

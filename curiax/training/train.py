@@ -225,7 +225,8 @@ def add_up(metrics: Metrics) -> Metrics:
 
 def until_bad(metrics: Metrics) -> Bool[Array, " N"]:
     """A mask of N updates: false after the first in which a loss is not finite, since NaN spreads to all losses."""
-    finite = jnp.stack([jnp.isfinite(metrics[name]) for name in metrics if watched(name)]).all(axis=0)
+    watching = [name for name in metrics if watched(name)] or ["noise_dwell/sum"]  # if nothing is learned
+    finite = jnp.stack([jnp.isfinite(metrics[name]) for name in watching]).all(axis=0)
     return jnp.concatenate([jnp.ones(1, bool), jnp.cumprod(finite[:-1]).astype(bool)])
 
 
