@@ -73,9 +73,10 @@ def run(method: str, seed: int, num_steps: int = 35_000) -> tuple[np.ndarray, np
 
 
 def ratio(rewards: np.ndarray, noisy: np.ndarray, start: int = SETTLED) -> float:
-    """Mean reward in cells that can be learned over mean reward in noisy ones."""
+    """Mean reward in cells that can be learned over mean reward in noisy ones; infinite if noise is paid nothing."""
     rewards, noisy = rewards[start:], noisy[start:]
-    return float(rewards[~noisy].mean() / rewards[noisy].mean())
+    learnable, noise = rewards[~noisy].mean(), rewards[noisy].mean()
+    return float(learnable / noise) if noise > 0 else float("inf")
 
 
 def main(arguments: list[str] | None = None) -> float:

@@ -41,3 +41,18 @@ def test_advantages_of_a_rollout_worked_by_hand():
     advantage, target = ppo.advantages(policy, rollout, 0.5, 0.5)
     np.testing.assert_allclose(advantage[:, 0], [1.5, 2.0, 4.0, 4.0])
     np.testing.assert_allclose(target, advantage)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["pixel+hindsight", "icm+hindsight", "byol-hindsight"])
+def test_with_its_defaults_hindsight_pays_one_environment_for_what_it_can_learn_and_not_for_noise(method):
+    """docs/one_env.md; a prediction error alone pays more for noise."""
+    cells = load("noisy_cells")
+    assert cells.ratio(*cells.run(method, seed=0)) > 2
+
+
+def test_the_ratio_of_the_noisy_cells_is_of_the_steps_after_the_start():
+    cells = load("noisy_cells")
+    rewards, noisy = np.array([9.0, 4.0, 2.0, 1.0, 1.0]), np.array([True, False, False, True, True])
+    assert cells.ratio(rewards, noisy, start=1) == 3.0
+    assert cells.ratio(np.array([1.0, 0.0]), np.array([False, True]), start=0) == float("inf")
