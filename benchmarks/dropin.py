@@ -1,5 +1,6 @@
 """What the drop-in costs: `Curiosity.reward` + `Curiosity.update` on 4,096 transitions, against the same update inside
-the training program, which also trains policy and value but needs one pass for rewards and gradients.
+the training program, which also trains policy and value but needs one pass for rewards and gradients. Both have the
+networks of the maze's preset.
 
     python benchmarks/dropin.py --json results/dropin.json
 
@@ -44,7 +45,7 @@ def measure(method: str, repeats: int) -> dict[str, float]:
     ended = np.asarray(trajectory.last[1:])
     segment = (obs[:-1], np.asarray(trajectory.action), obs[1:], np.asarray(trajectory.terminated), ended)
     space = curiax.Box(env.spec.observation_shape, obs.dtype, 0, 1)
-    curiosity = curiax.Curiosity(method, space, curiax.Discrete(env.spec.num_actions))
+    curiosity = curiax.Curiosity(method, space, curiax.Discrete(env.spec.num_actions), preset=config)
 
     def train() -> None:
         jax.block_until_ready(learn(state, trajectory, key))

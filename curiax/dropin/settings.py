@@ -21,8 +21,8 @@ READ = ("learning_rate", "network.*", "world.*", "bonus.decay", "bonus.normalise
 LATENT = (256, 512)  # the paper's z, and the largest that is chosen here
 COLUMNS = 16  # with fewer trajectories at a time, updates are made from the replay
 STEPS = 16  # of a segment that `observe` collects, with more
-PIECES = 128  # transitions of a gradient step from the replay
-# Steps from one gradient step to the next. A transition is then seen eight times; after twice as many the critic has
+PIECES = 112  # transitions of a gradient step from the replay
+# Steps from one gradient step to the next. A transition is then seen seven times; after twice as many the critic has
 # learned by heart which z belongs to which context, and the generator hides the noise from it (docs/one_env.md).
 PERIOD = 16
 ENOUGH = 2_000  # gradient steps, within a budget
