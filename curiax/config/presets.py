@@ -122,12 +122,11 @@ CRAFTER_LAPTOP = replace(CRAFTAX_LAPTOP, env_steps=1_000_000, batch_size=16)
 GYMNAX_LAPTOP = replace(BASE, env_steps=1_000_000, network=replace(BASE.network, encoder_hidden=(64,)))
 
 # A curiosity in somebody else's loop, which may be short, and its noise large (docs/one_env.md). z and ε are the
-# paper's, and the features are many, so that noise does not share them with everything else. To explain all of an
-# outcome is worth 4 nats, less than a critic of 112 candidates can see of a leak. The critic is an inner product and
-# sees a leak of hundreds of bits within tens of updates.
+# paper's. To explain all of an outcome is worth 4 nats, less than a critic of 112 candidates can see of a leak. The
+# critic is an inner product and sees a leak of hundreds of bits within tens of updates.
 DROP_IN_LAPTOP = replace(
     BASE,
-    network=replace(BASE.network, embedding=256, feature_norm=True, belief=64),
+    network=replace(BASE.network, feature_norm=True, belief=64),
     world=replace(
         BASE.world,
         critic="separable",

@@ -18,6 +18,7 @@ from curiax.types import EnvSpec
 # What `options` may set.
 READ = ("learning_rate", "network.*", "world.*", "bonus.decay", "bonus.normalise", "bonus.prioritise")
 
+FEATURES = 256  # of a representation, with hindsight
 LATENT = (256, 512)  # the paper's z, and the largest that is chosen here
 COLUMNS = 16  # with fewer trajectories at a time, updates are made from the replay
 STEPS = 16  # of a segment that `observe` collects, with more
@@ -72,7 +73,7 @@ def make_setup(
         config = override(config, field, value)
     setup = Setup(check_config(config), observations, actions, capacity=check_count("replay", capacity))
     if preset == "laptop":
-        setup = setup._replace(config=fit_latent(setup, given))
+        setup = setup._replace(config=fit_hindsight(setup, given))
     return setup if budget is None else fit_budget(setup, check_count("budget", budget), given)
 
 
@@ -91,11 +92,15 @@ def check_config(config: Config) -> Config:
         raise UserError(str(error).removeprefix("--")) from None
 
 
-def fit_latent(setup: Setup, given: Mapping[str, Any]) -> Config:
-    """The config with a z as large as the target, from 256 to 512, and ε as large as z. A z smaller than the noise
-    cannot hold it."""
+def fit_hindsight(setup: Setup, given: Mapping[str, Any]) -> Config:
+    """The config with sizes that hold noise: at least 256 features, so that noise has some of its own; z as large as
+    the target, from 256 to 512; and ε as large as z."""
     config = setup.config
-    if not curiosities.uses_hindsight(config.curiosity) or "world.latent" in given:
+    if not curiosities.uses_hindsight(config.curiosity):
+        return config
+    if "network.embedding" not in given:
+        config = replace(config, network=replace(config.network, embedding=FEATURES))
+    if "world.latent" in given:
         return config
     representation = curiosities.resolve(config.curiosity).partition("+")[0]
     target = REPRESENTATIONS[representation](config, setup.spec).sizes.target
