@@ -71,6 +71,7 @@ class EnvSpec(NamedTuple):
     # None: an action is a number. Else it is a vector: one-hot parts of these lengths, or () for real numbers.
     action_parts: tuple[int, ...] | None = None
     derive: Callable[[dict[str, float]], dict[str, float]] = nothing_derived  # scores made from the means of metrics
+    tallied: tuple[str, ...] = ()  # statistics of episodes that `derive` gets as means over all episodes of the run
 
 
 class TimeStep(NamedTuple):
@@ -164,3 +165,4 @@ class LearnerState(NamedTuple):
     stream: State
     key: PRNGKeyArray
     num_updates: Int[Array, ""]
+    tally: State = ()  # number of episodes so far, and sums of `EnvSpec.tallied` over them; () if there is nothing

@@ -78,7 +78,9 @@ def methods_table() -> str:
     from curiax.curiosity import MEASURES, METHODS, REPRESENTATIONS
     from curiax.curiosity.table import HINDSIGHT
 
-    rows = METHODS | {"…+hindsight": HINDSIGHT._replace(composition="…+hindsight")}
+    rows = {name: row for name, row in METHODS.items() if row.inputs} | {
+        "…+hindsight": HINDSIGHT._replace(composition="…+hindsight")
+    }
     works = [("`--curiosity`", "made of", "inputs", "target", "measure of learning", "representation")]
     claims = [("method", "random noise", "state- or action-dependent noise", "dynamics-aware")]
     for name, row in rows.items():

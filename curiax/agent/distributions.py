@@ -11,6 +11,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray, Shaped
 from curiax.types import EnvSpec
 
 SMALLEST_DEVIATION = 1e-3
+HARD = 1e6  # factor of logits, or of −1 as the raw deviation, of a deterministic policy
 
 
 class Terms(NamedTuple):
@@ -29,6 +30,7 @@ class Distribution(NamedTuple):
     sample: Callable[[Array, Array], Array]  # outputs, random numbers -> action
     terms: Callable[[Array, Array, Array], Terms]  # outputs, outputs of the acting policy, action -> terms
     multipliers: tuple[str, ...]  # the names in Terms.kls
+    harden: Callable[[Array], Array]  # outputs of the head -> those of the deterministic policy
 
 
 def distribution_for(spec: EnvSpec) -> Distribution:
@@ -97,12 +99,24 @@ def gaussian_terms(
     return Terms(log_prob, entropy, {"alpha_mean": kl_mean, "alpha_covariance": kl_covariance})
 
 
+def hard_logits(logits: Float[Array, "*batch A"]) -> Float[Array, "*batch A"]:
+    """Logits of the most probable action; of several, each as often."""
+    return HARD * logits
+
+
+def hard_gaussian(outputs: Float[Array, "*batch D2"]) -> Float[Array, "*batch D2"]:
+    """Outputs of the same mean with the smallest deviation."""
+    mean = jnp.split(outputs, 2, axis=-1)[0]
+    return jnp.concatenate([mean, jnp.full_like(mean, -HARD)], axis=-1)
+
+
 CATEGORICAL = Distribution(
     num_outputs=lambda num_actions: num_actions,
     draw=jax.random.gumbel,
     sample=sample,
     terms=categorical_terms,
     multipliers=("alpha",),
+    harden=hard_logits,
 )
 GAUSSIAN = Distribution(
     num_outputs=lambda num_coordinates: 2 * num_coordinates,
@@ -110,4 +124,5 @@ GAUSSIAN = Distribution(
     sample=gaussian_sample,
     terms=gaussian_terms,
     multipliers=("alpha_mean", "alpha_covariance"),
+    harden=hard_gaussian,
 )

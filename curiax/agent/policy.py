@@ -1,7 +1,9 @@
 """The agent: encoder, recurrent belief, policy and value heads."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, PRNGKeyArray, Shaped
@@ -11,7 +13,8 @@ from curiax.agent.gru import GRU
 from curiax.agent.networks import MLP, ImageEncoder, VectorEncoder, concatenate, embed_action
 from curiax.config import NetworkConfig
 from curiax.envs.spaces import is_image
-from curiax.types import Agent, EnvSpec
+from curiax.errors import UserError
+from curiax.types import Agent, EnvSpec, Params
 
 ACTION_EMBEDDING = 32  # size of the embedding of an action
 FIRST_OUTPUT = 0.01  # factor of the heads' initial last layers: the first policy is nearly uniform
@@ -46,6 +49,37 @@ def make_agent(config: NetworkConfig, spec: EnvSpec, key: PRNGKeyArray, num_valu
         policy=MLP(config.belief, (config.belief,), num_outputs, key_policy, last=FIRST_OUTPUT),
         value=MLP(config.belief, (config.belief,), num_values, key_value, last=FIRST_OUTPUT),
     )
+
+
+class Greedy(eqx.Module):
+    """The head of a deterministic policy, made from that of a stochastic one."""
+
+    policy: Params
+    harden: Callable[[Array], Array] = eqx.field(static=True)
+
+    def __call__(self, belief: Float[Array, "*batch d"]) -> Float[Array, "*batch o"]:
+        return self.harden(self.policy(belief))
+
+
+def greedy(agent: Agent, spec: EnvSpec) -> Agent:
+    """The agent with the mode of its policy: the most probable action, or the mean action."""
+    return agent._replace(policy=Greedy(agent.policy, distribution_for(spec).harden))
+
+
+class Uniform(eqx.Module):
+    """The head of the uniformly random policy."""
+
+    num_actions: int = eqx.field(static=True)
+
+    def __call__(self, belief: Float[Array, "*batch d"]) -> Float[Array, "*batch o"]:
+        return jnp.zeros((*belief.shape[:-1], self.num_actions))
+
+
+def uniform(agent: Agent, spec: EnvSpec) -> Agent:
+    """The agent with the uniformly random policy."""
+    if spec.action_parts is not None:
+        raise UserError(f"--curiosity random-policy: the actions of {spec.name} are vectors, expected numbered ones")
+    return agent._replace(policy=Uniform(spec.num_actions))
 
 
 def embed_previous(

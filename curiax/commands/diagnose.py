@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from curiax.lab.diagnose.run import Request
 
 MINUTES = 5.0
-UNREAD = ("env", "checkpoint_every")  # fields of a run that the exploration does not read
+UNREAD = ("env", "checkpoint_every", "evaluate_every")  # fields of a run that the exploration does not read
 
 
 @dataclass(frozen=True)
@@ -82,5 +82,5 @@ def exploration(env: str | None, rest: list[str]) -> Config:
     default = replace(preset_for(preset_of(rest).preset, env), env=env)
     config = validate(parse(Config, rest, "diagnose", default))
     refuse_unread("the exploration", config, default, [name for name in names(config) if name not in UNREAD])
-    curiosity.resolve(config.curiosity)
+    curiosity.require_reward(config.curiosity)
     return config

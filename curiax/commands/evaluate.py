@@ -21,6 +21,8 @@ class EvaluateCommand:
     episodes: Count = 100
     seed: Seed = 0
     """seed of the episodes"""
+    deterministic: bool = False
+    """take the most probable action, or the mean of a Gaussian policy, instead of a sample"""
     json: Path | None = None
     """also write the result here"""
     video: Path | None = None
@@ -36,7 +38,9 @@ def main(args: list[str], console: Console) -> int:
     use_compilation_cache()
     if command.video is not None:
         check_film(named_config(command.run), command.video)
-    config, state = evaluate_run(command.run, command.episodes, command.seed, command.json, console)
+    config, state = evaluate_run(
+        command.run, command.episodes, command.seed, command.json, console, command.deterministic
+    )
     if command.video is not None:
         write_film(config, state, command.video, command.seed)
     return 0

@@ -229,6 +229,7 @@ def describe(run: Run | Elsewhere) -> str:
     parts = [f"{steps:.2f} M steps in {minutes:.1f} min; over the last quarter:"]
     means = {name: final(columns, name) for name in columns}
     means |= spec_of(run.config).derive(means)  # from the means: derived row by row it would be too low
+    means |= {one.metric: final(columns, one.metric, True) for one in scores_of(run.config.env) if one.accumulates}
     titles = {score.metric: score.title for score in scores_of(run.config.env)} | {"noise_dwell": "noise dwell"}
     parts += [f"{title} {means[name]:.2f}" for name, title in titles.items() if np.isfinite(means.get(name, np.nan))]
     return "  ".join(parts)

@@ -116,6 +116,9 @@ CRAFTAX_LAPTOP = replace(
 CRAFTAX_PAPER = replace(PAPER, network=replace(PAPER.network, patch=7))
 CELL = 10  # pixels a side in pictures of the larger game
 
+# A patch is one cell of the 9×9 that are drawn.
+CRAFTER_LAPTOP = replace(CRAFTAX_LAPTOP, env_steps=1_000_000, batch_size=16)
+
 GYMNAX_LAPTOP = replace(BASE, env_steps=1_000_000, network=replace(BASE.network, encoder_hidden=(64,)))
 
 # A curiosity in somebody else's loop, which may be short, and its noise large (docs/one_env.md): z and ε are the
@@ -141,6 +144,7 @@ FAMILIES = {
         preset.preset: replace(preset, network=replace(preset.network, patch=CELL))
         for preset in (CRAFTAX_LAPTOP, CRAFTAX_PAPER)
     },
+    "crafter": {"laptop": CRAFTER_LAPTOP, "paper": CRAFTAX_PAPER},
     "gymnax": {"laptop": GYMNAX_LAPTOP, "paper": PAPER},
     "atari": {"laptop": ATARI_LAPTOP, "paper": ATARI_PAPER},
     "gym": {"laptop": GYM_LAPTOP, "paper": PAPER},

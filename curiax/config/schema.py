@@ -170,6 +170,8 @@ class Config:
     """updates per row of metrics; they run as one compiled program"""
     checkpoint_every: Count = 2000
     """updates between checkpoints"""
+    evaluate_every: Annotated[int, Range(0, 2**31 - 1)] = 0
+    """updates between evaluations of the deterministic policy, each of 20 episodes; 0 for none"""
     network: NetworkConfig = field(default_factory=NetworkConfig)
     world: WorldConfig = field(default_factory=WorldConfig)
     bonus: BonusConfig = field(default_factory=BonusConfig)

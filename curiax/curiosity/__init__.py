@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from curiax.config import Config
 from curiax.curiosity.deferred import deferred
 from curiax.curiosity.representations import REPRESENTATIONS
-from curiax.curiosity.table import METHODS, Method
+from curiax.curiosity.table import METHODS, RANDOM_POLICY, Method
 from curiax.errors import UserError, unknown_name
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ OTHERS: "dict[str, Callable[[Config, EnvSpec], Curiosity]]" = {
     "rnd": deferred("rnd.rnd"),
     "dora": deferred("dora.dora"),
     "emi": deferred("representations.emi.emi"),
+    RANDOM_POLICY: deferred("random_policy.random_policy"),
 }
 
 BUILT_IN = frozenset(METHODS)
@@ -59,7 +60,7 @@ def resolve(name: str) -> str:
         return name
     if representation in REPRESENTATIONS and plus:
         raise UserError(unknown_name(f"--curiosity {name}: measure", measure, MEASURES))
-    if representation in OTHERS and measure in MEASURES:
+    if representation in OTHERS and representation != RANDOM_POLICY and measure in MEASURES:
         raise UserError(
             f"--curiosity {name}: {representation} has a deterministic target: nothing to explain in hindsight; "
             f"+{measure} goes with {', '.join(REPRESENTATIONS)}"
@@ -67,6 +68,12 @@ def resolve(name: str) -> str:
     if measure in MEASURES:
         raise UserError(unknown_name(f"--curiosity {name}: representation", representation, REPRESENTATIONS))
     raise UserError(unknown_name("--curiosity", name, METHODS))
+
+
+def require_reward(name: str) -> None:
+    """Raises a UserError for the one method that has no reward."""
+    if resolve(name) == RANDOM_POLICY:
+        raise UserError(f"--curiosity {name}: is a policy without a reward, for curiax train and studies only")
 
 
 def uses_hindsight(name: str) -> bool:

@@ -1,10 +1,11 @@
-"""The named methods, as data: the paper's Table 1, and five that are not in it."""
+"""The named methods, as data: the paper's Table 1, five that are not in it, and the random policy."""
 
 from typing import NamedTuple
 
 
 class Method(NamedTuple):
-    """A row of the table. The fields from `inputs` on are the paper's claims; a method of the user's has none.
+    """A row of the table. The fields from `inputs` on are the paper's claims; a method of the user's has none, and
+    neither has the random policy.
 
     Those of a method that the paper's table lacks are its authors'.
     """
@@ -24,6 +25,8 @@ class Method(NamedTuple):
 
 NOW, NEXT = "Xₜ, Aₜ", "Xₜ₊₁"
 PREDICT, RECONSTRUCT = "L predict", "L reconstruct\n+ L invariance"
+
+RANDOM_POLICY = "random-policy"
 
 HINDSIGHT = Method(
     "Curiosity in Hindsight",
@@ -129,5 +132,11 @@ METHODS = {
         "pixels, error of a slow copy of the model less its own (Kim 2020)",
         *(NOW, NEXT, "L slow copy\n− L predict", "pixel space"),
         *(True, True, True, False),
+    ),
+    RANDOM_POLICY: Method(
+        "Random policy",
+        RANDOM_POLICY,
+        "no curiosity: every action is as probable, and nothing is learned",
+        in_paper=False,
     ),
 }

@@ -83,7 +83,7 @@ def check_count(name: str, value: Any) -> int:
 def check_config(config: Config) -> Config:
     """The config, validated. T and B come from the caller's arrays, so those of the config are replaced."""
     try:
-        curiosities.resolve(config.curiosity)
+        curiosities.require_reward(config.curiosity)
         return validate(replace(config, batch_size=2, unroll=max(2, config.world.horizon)))
     except UserError as error:
         raise UserError(str(error).removeprefix("--")) from None

@@ -18,7 +18,7 @@ __all__ = ["ENVS", "HOSTS", "Host", "check_name", "make", "make_host", "on_host"
 __all__ += ["scores_of", "setting_of", "spec_of"]
 
 FOREIGN = ("craftax", "gymnax")  # third-party JAX environments
-DESCRIBED = ("maze", "scm", "atari", "craftax")  # families that say more of themselves than a name
+DESCRIBED = ("maze", "scm", "atari", "craftax", "crafter")  # families that say more of themselves than a name
 PLAYERS = {"maze": "curiax.envs.maze.play"}  # families that a person can play in a terminal
 
 
@@ -71,7 +71,19 @@ def load_gym() -> ModuleType:
         raise not_installed("Gymnasium", "gym") from error
 
 
-HOSTS = {"atari": Host(make_atari, spec_of_atari), "gym": Host(make_gym, spec_of_gym)}
+def make_crafter(config: Config, batch_size: int, seed: int) -> "HostEnvironment":
+    return family_of(config.env).make(batch_size, seed)
+
+
+def spec_of_crafter(config: Config) -> "EnvSpec":
+    return family_of(config.env).spec_of()
+
+
+HOSTS = {
+    "atari": Host(make_atari, spec_of_atari),
+    "gym": Host(make_gym, spec_of_gym),
+    "crafter": Host(make_crafter, spec_of_crafter),
+}
 
 
 def on_host(name: str) -> bool:
@@ -129,6 +141,8 @@ def check_name(name: str) -> None:
         load_gym().find(rest)
     elif family in FOREIGN:
         family_of(name).check_name(rest)
+    elif name == "crafter":
+        family_of(name).load()
     elif name not in ENVS:
         listed = [*ENVS, "or what a module of yours registers, with --import MODULE"]
         raise UserError(unknown_name("environment", name, ENVS, listed))

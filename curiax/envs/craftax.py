@@ -2,7 +2,6 @@
 
 import contextlib
 import io
-import math
 import os
 from functools import cache
 from importlib import import_module
@@ -11,13 +10,13 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float, UInt8
 
+from curiax.envs.achievements import ACHIEVEMENT, SCORES, TEXT, score
 from curiax.envs.base import Environment
 from curiax.envs.foreign import Answer, Foreign, adapt, their_rules
 from curiax.errors import UserError, not_installed, unknown_name
-from curiax.types import RETURN, Profile, Score
+from curiax.types import Profile
 
 
 class Game(NamedTuple):
@@ -33,25 +32,7 @@ GAMES = {
     "symbolic": Game("Craftax-Symbolic-v1", "craftax", False, 100_000),
     "pixels": Game("Craftax-Pixels-v1", "craftax", True, 100_000),
 }
-ACHIEVEMENT = "achievement/"
 NEVER = 2**30  # steps
-SCORES = (
-    Score(
-        "achievements",
-        "achievements per episode",
-        "achievements",
-        bounds=(0.0, math.inf),
-        digits=1,
-        more="unlocks more achievements per episode",
-        fewer="unlocks fewer achievements per episode",
-    ),
-    Score("score", "Crafter's score, percent", "Crafter's score", bounds=(0.0, 100.0)),
-    RETURN,
-)
-TEXT = (
-    "The agent gathers, builds and fights in a world that is new in every episode. "
-    "The score is the number of achievements that an episode unlocks."
-)
 
 
 def profile_of(name: str) -> Profile:
@@ -128,6 +109,7 @@ def foreign(name: str, game: Game, env: Any) -> Foreign:
         observation_scale=255.0 if game.pixels else 1.0,
         dear_reset=True,
         derive=score,
+        tallied=tuple(unlocked),
     )
 
 
@@ -140,10 +122,3 @@ def achievements(unlocked: dict[str, int], found: Array) -> dict[str, Array]:
     """The number of achievements unlocked so far in the episode, and a flag for each."""
     each = {name: found[index].astype(jnp.float32) for name, index in unlocked.items()}
     return {"achievements": jnp.sum(jnp.stack(list(each.values())))} | each
-
-
-def score(means: dict[str, float]) -> dict[str, float]:
-    """Crafter's score, from the shares s_i of episodes that unlocked each achievement, in percent (Hafner, 2021):
-    exp(mean ln(1 + s_i)) − 1. Empty if there are no achievements."""
-    shares = [value for name, value in means.items() if name.startswith(ACHIEVEMENT)]
-    return {"score": float(np.expm1(np.mean(np.log1p(100 * np.array(shares)))))} if shares else {}

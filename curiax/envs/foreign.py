@@ -42,6 +42,7 @@ class Foreign(NamedTuple):
     dear_reset: bool = False
     action_parts: tuple[int, ...] | None = None  # this and the following as in EnvSpec
     derive: Callable[[dict[str, float]], dict[str, float]] = nothing_derived
+    tallied: tuple[str, ...] = ()
 
 
 def adapt(foreign: Foreign) -> Environment:
@@ -78,6 +79,7 @@ def adapt(foreign: Foreign) -> Environment:
         observation_scale=foreign.observation_scale,
         action_parts=foreign.action_parts,
         derive=foreign.derive,
+        tallied=foreign.tallied,
     )
     return Environment(spec, draw, reset, step, foreign.dear_reset)
 

@@ -20,6 +20,7 @@ from jaxtyping import Bool, Float, Shaped
 
 from curiax.config import GymOptions, keywords
 from curiax.envs.base import HostEnvironment, HostStep
+from curiax.envs.gymnasium_noise import kinds_with, noise_wrappers, split_noise
 from curiax.envs.gymnasium_observations import Reading, pick, picked, read, read_space
 from curiax.envs.modules import import_from_here
 from curiax.envs.spaces import Actions, from_unit, read_action_space
@@ -90,7 +91,7 @@ def spaces_of(name: str, options: GymOptions) -> tuple[Reading, Actions]:
         name, 1, replace(options, vectorization="sync") if options.vectorization == "async" else options, None
     )
     env.close()
-    kinds = options.kinds or kinds_of(name)
+    kinds = kinds_with(split_noise(name)[1], options.kinds or kinds_of(name))
     try:
         reading, actions = read_space(env.single_observation_space, kinds), read_action_space(env.single_action_space)
     except UserError as error:
@@ -110,7 +111,8 @@ def can_sync(name: str) -> bool:
 
 
 def find(name: str) -> Any:
-    """Gymnasium's registry entry. Raises a UserError with the nearest name if there is none."""
+    """Gymnasium's registry entry. Raises a UserError with the nearest name if there is none, or no such noise."""
+    name, _ = split_noise(name)
     module, _, plain = name.rpartition(":")
     module = module or next((module for start, module in REGISTERED_BY.items() if name.startswith(start)), "")
     if module:
@@ -127,12 +129,15 @@ def make_pool(name: str, batch_size: int, options: GymOptions, reading: Reading 
     environment's own vector form has no members and keeps them."""
     if own_form(name, options):
         return build(name, batch_size, options, {"vectorization_mode": "vector_entry_point"})
+    noise = noise_wrappers(split_noise(name)[1], options.kinds or kinds_of(name))
     run_async = options.vectorization == "async"
     vector: dict[str, Any] = {"autoreset_mode": AutoresetMode.NEXT_STEP}
     how = {
         "vectorization_mode": "async" if run_async else "sync",
         "vector_kwargs": vector | ({"context": "forkserver"} if run_async else {}),  # JAX must not be forked
-        "wrappers": [] if reading is None else [functools.partial(Picked, reading=reading, parent=os.getpid())],
+        "wrappers": noise
+        if reading is None
+        else [*noise, functools.partial(Picked, reading=reading, parent=os.getpid())],
         "disable_env_checker": True,  # we check every step
     }
     return build(name, batch_size, options, how)
@@ -142,9 +147,12 @@ def make_pool(name: str, batch_size: int, options: GymOptions, reading: Reading 
 def own_form(name: str, options: GymOptions) -> bool:
     """Whether to use the environment's own vector form: by default, if its spaces are those of the single form. ALE's
     vector form, for example, gives other images."""
+    noises = split_noise(name)[1]
     if not can_sync(name):
+        if noises:
+            raise UserError(f"gym/{name}: has a vector form only, to which no noise can be added")
         return True
-    if options.vectorization != "auto" or find(name).vector_entry_point is None:
+    if noises or options.vectorization != "auto" or find(name).vector_entry_point is None:
         return False
     forms = [build(name, 1, options, {"vectorization_mode": mode}) for mode in ("vector_entry_point", "sync")]
     for form in forms:
@@ -155,7 +163,9 @@ def own_form(name: str, options: GymOptions) -> bool:
 
 def build(name: str, batch_size: int, options: GymOptions, how: dict[str, Any]) -> VectorEnv:
     try:
-        return gymnasium.make_vec(name.rpartition(":")[2], batch_size, **how, **keywords(options))
+        return gymnasium.make_vec(split_noise(name)[0].rpartition(":")[2], batch_size, **how, **keywords(options))
+    except UserError as error:
+        raise UserError(f"gym/{name}: {error}") from None
     except Exception as error:  # whatever an environment raises
         raise UserError(f"gym/{name}: cannot be made ({cause(error)})") from error
 

@@ -12,7 +12,7 @@ from curiax.errors import UserError
 from curiax.studies.base import Member
 from curiax.training.run import metrics
 from curiax.training.run.files import write_csv
-from curiax.training.statistics import in_last_quarter, nanmean, t_interval
+from curiax.training.statistics import EVALUATION, in_last_quarter, nanmean, t_interval
 from curiax.types import Score
 
 Columns = Mapping[str, np.ndarray]  # column of metrics.csv -> one value per log interval
@@ -48,6 +48,13 @@ def final(columns: Columns, name: str, accumulates: bool = False) -> float:
     return float(values[-1]) if accumulates else nanmean(values[in_last_quarter(columns["update"])])
 
 
+def final_evaluation(columns: Columns) -> float:
+    """The mean return of the deterministic policy over the last tenth of the evaluations; NaN if there is none."""
+    values = columns.get(f"{EVALUATION}return", np.array([]))
+    known = values[~np.isnan(values)]
+    return nanmean(known[-math.ceil(len(known) / 10) :])
+
+
 def result(member: Member, columns: Columns, scores: Sequence[Score]) -> Result:
     """What a run has reached so far; `scores` are those of its environment."""
     first, *others = scores
@@ -58,7 +65,8 @@ def result(member: Member, columns: Columns, scores: Sequence[Score]) -> Result:
         env_steps=int(columns["env_steps"][-1]),
         wall_minutes=float(columns["seconds"][-1]) / 60,
         entropy=final(columns, "entropy"),
-        others={score.metric: final(columns, score.metric, score.accumulates) for score in others},
+        others={score.metric: final(columns, score.metric, score.accumulates) for score in others}
+        | {"evaluation_return": final_evaluation(columns)},
     )
 
 

@@ -9,40 +9,28 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
 from rich.console import Console
 
 from curiax import curiosity as curiosities
 from curiax import envs
-from curiax.agent.distributions import entropy_of
+from curiax.agent.policy import greedy
 from curiax.config import Config
 from curiax.curiosity.experience import from_stream
 from curiax.curiosity.reward import mean_and_scale, pay, rules_for
 from curiax.envs.base import Environment, HostEnvironment
 from curiax.errors import UserError, first_line
-from curiax.training.evaluate_host import play_on_host
+from curiax.training.episodes import Episodes, evaluate
 from curiax.training.memory import require_memory
-from curiax.training.rollout import actor_init, rollout
 from curiax.training.run.checkpoints import from_arrays, to_arrays, verify
 from curiax.training.run.directory import read_config
 from curiax.training.run.outputs import check_file, writing_file
 from curiax.training.train import initial_state
-from curiax.types import Agent, LearnerState, Trajectory
+from curiax.types import LearnerState, Trajectory
 
-MAX_STREAMS = 128  # episodes played in parallel
 NUM_RESAMPLES = 9999  # of the bootstrap
 RESAMPLES_AT_ONCE = 100
-
-
-class Episodes(NamedTuple):
-    """Numbers of N whole episodes."""
-
-    outcome: dict[str, Float[np.ndarray, " N"]]  # what the environment reports: return, length, …
-    noise_dwell: Float[np.ndarray, " N"]  # share of the steps with noise
-    entropy: Float[np.ndarray, " N"]  # of the policy, mean over the steps, in nats
 
 
 class Interval(NamedTuple):
@@ -95,50 +83,6 @@ def newest_state(directory: Path, like: LearnerState) -> LearnerState:
     raise UserError(f"{directory}: no whole checkpoint ({reason})")
 
 
-def play_episodes(env: Environment, agent: Agent, num_episodes: int, key: PRNGKeyArray) -> Trajectory:
-    """Whole episodes in parallel, each from its start to its end or the time limit."""
-    key_start, key_rollout = jax.random.split(key)
-    actor = actor_init(env, num_episodes, agent.core.recurrent.shape[0], key_start)
-    whole = actor.stream._replace(limit=jnp.full(num_episodes, env.spec.time_limit, jnp.int32))
-    return rollout(env, agent, actor._replace(stream=whole), env.spec.time_limit, key_rollout)[1]
-
-
-def first_episode(trajectory: Trajectory) -> tuple[Bool[Array, "T B"], Bool[Array, "T B"]]:
-    """Masks of the steps of each stream's first episode, and of the last of these steps."""
-    ended = jnp.cumsum(trajectory.last.astype(jnp.int32), axis=0)
-    within = ended[:-1] == 0
-    return within, within & trajectory.last[1:]
-
-
-def summarise(trajectory: Trajectory) -> dict[str, Any]:
-    """The fields of `Episodes`."""
-    within, end = first_episode(trajectory)
-    entropy = entropy_of(trajectory.logits, trajectory.action)
-    return {
-        "outcome": {name: jnp.sum(jnp.where(end, x, 0.0), axis=0) for name, x in trajectory.episode.items()},
-        "noise_dwell": jnp.mean(trajectory.info["noise"].astype(jnp.float32), axis=0, where=within),
-        "entropy": jnp.mean(entropy, axis=0, where=within),
-    }
-
-
-def evaluate(
-    config: Config, state: LearnerState, num_episodes: int, seed: int = 0, console: Console | None = None
-) -> Episodes:
-    """Plays episodes with the acting policy; nothing is learned."""
-    if envs.on_host(config.env):
-        return Episodes(**play_on_host(config, state.acting, num_episodes, seed, console))
-    env = envs.make(config.env)
-    num_batches = -(-num_episodes // MAX_STREAMS)
-    batch_size = -(-num_episodes // num_batches)
-
-    @jax.jit
-    def batch(agent: Agent, key: PRNGKeyArray) -> dict[str, Any]:
-        return summarise(play_episodes(env, agent, batch_size, key))
-
-    batches = [jax.device_get(batch(state.acting, key)) for key in jax.random.split(jax.random.key(seed), num_batches)]
-    return Episodes(**jax.tree.map(lambda *parts: np.concatenate(parts)[:num_episodes], *batches))
-
-
 def mean_interval(values: Float[np.ndarray, " N"]) -> Interval:
     """The mean and its 95 % bootstrap interval (percentiles)."""
     from scipy.stats import bootstrap  # slow to import
@@ -180,7 +124,8 @@ def show(console: Console, result: dict[str, Any]) -> None:
     titles |= {"human_normalised": "human-normalised", "noise_dwell": "noise dwell", "entropy": "policy entropy, nats"}
     lines = [
         f"{result['env']}  {result['curiosity']}  seed {result['training_seed']}  "
-        f"after {result['env_steps'] / 1e6:.2f} M steps; {result['episodes']} episodes, means [95 % interval]"
+        f"after {result['env_steps'] / 1e6:.2f} M steps; {result['episodes']} episodes, {result['policy']} policy, "
+        "means [95 % interval]"
     ]
     for name in filter(means.__contains__, titles):
         lines.append(f"{titles[name]:20}  {with_interval(**means[name])}")
@@ -196,13 +141,16 @@ def with_interval(mean: float, low: float | None, high: float | None) -> str:
 
 
 def evaluate_run(
-    directory: Path, num_episodes: int, seed: int, path: Path | None, console: Console
+    directory: Path, num_episodes: int, seed: int, path: Path | None, console: Console, deterministic: bool = False
 ) -> tuple[Config, LearnerState]:
-    """Prints the result of a run's newest policy, and writes it to `path` as JSON. Returns what was loaded."""
+    """Prints the result of a run's newest policy, and writes it to `path` as JSON. Returns what was played."""
     require_memory(8 * RESAMPLES_AT_ONCE * num_episodes, f"--episodes {num_episodes}")
     check_file("--json", path)
     config, state = load(directory)
+    if deterministic:
+        state = state._replace(acting=greedy(state.acting, envs.spec_of(config)))
     result = results(directory, config, state, evaluate(config, state, num_episodes, seed, console), seed)
+    result["policy"] = "deterministic" if deterministic else "sampled"
     show(console, result)
     if path is not None:
         with writing_file("--json", path) as file:

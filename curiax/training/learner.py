@@ -9,19 +9,20 @@ import optax
 from jaxtyping import Array, Float, Key, PRNGKeyArray
 
 from curiax import curiosity as curiosities
-from curiax.agent.distributions import distribution_for
-from curiax.agent.policy import make_agent
+from curiax.agent.distributions import distribution_for, entropy_of
+from curiax.agent.policy import make_agent, uniform
 from curiax.agent.vmpo import init_duals, project_duals
 from curiax.agent.vmpo_sparse import FORMS
 from curiax.config import Config
 from curiax.curiosity.base import Curiosity
 from curiax.curiosity.experience import from_stream
 from curiax.curiosity.reward import bonus_init, reward_streams, rules_for
+from curiax.curiosity.table import RANDOM_POLICY
 from curiax.curiosity.world_model import gradient_step, make_optimizer, masked_sums
 from curiax.envs.base import Environment
 from curiax.training.rollout import Actor, actor_init, rollout
 from curiax.training.values import values_of
-from curiax.types import EnvSpec, LearnerParams, LearnerState, Loss, Trajectory
+from curiax.types import EnvSpec, LearnerParams, LearnerState, Loss, State, Trajectory
 
 Metrics = dict[str, Array]
 
@@ -77,6 +78,9 @@ def make_batch_learner(config: Config, spec: EnvSpec, begin: Callable[[PRNGKeyAr
     def init(key: PRNGKeyArray) -> LearnerState:
         return learner_init(config, spec, curiosity, optimizer, begin, key)
 
+    if curiosities.resolve(config.curiosity) == RANDOM_POLICY:
+        return random_learner(spec, init)
+
     def learn(state: LearnerState, trajectory: Trajectory, key: PRNGKeyArray) -> tuple[LearnerState, Metrics]:
         learned, scored, metrics = learner_learn(config, curiosity, optimizer, state, trajectory, key)
         if config.passes > 1:
@@ -85,6 +89,23 @@ def make_batch_learner(config: Config, spec: EnvSpec, begin: Callable[[PRNGKeyAr
         return learned, metrics | cell_maps(spec, trajectory, scored.intrinsic, scored.error)
 
     return BatchLearner(init, learn)
+
+
+def random_learner(spec: EnvSpec, init: Callable[[PRNGKeyArray], LearnerState]) -> BatchLearner:
+    """A learner that acts at random and learns nothing."""
+
+    def begin(key: PRNGKeyArray) -> LearnerState:
+        state = init(key)
+        return state._replace(acting=uniform(state.acting, spec))
+
+    def learn(state: LearnerState, trajectory: Trajectory, key: PRNGKeyArray) -> tuple[LearnerState, Metrics]:
+        nothing = jnp.zeros_like(trajectory.reward)
+        metrics = step_metrics(trajectory, nothing, nothing)
+        state = state._replace(num_updates=state.num_updates + 1, tally=tally_of(state.tally, metrics))
+        entropy = jnp.mean(entropy_of(trajectory.logits, trajectory.action), where=trajectory.valid)
+        return state, metrics | {"entropy": entropy} | cell_maps(spec, trajectory, nothing, nothing)
+
+    return BatchLearner(begin, learn)
 
 
 def learner_init(
@@ -112,6 +133,7 @@ def learner_init(
         stream=begin(key_stream),
         key=key,
         num_updates=jnp.int32(0),
+        tally={name: jnp.float32(0) for name in ("episodes", *spec.tallied)} if spec.tallied else (),
     )
 
 
@@ -154,6 +176,7 @@ def learner_learn(
         bonus=scored.bonus,
         popart=statistics,
         num_updates=num_updates,
+        tally=tally_of(state.tally, scored.metrics),
     )
     return state, scored, metrics
 
@@ -171,7 +194,7 @@ def learn_again(
     """Further gradient steps on the same batch with the rewards of the first. All of them count as one update."""
 
     def step(state: LearnerState, key: PRNGKeyArray) -> tuple[LearnerState, None]:
-        state = state._replace(bonus=before.bonus, num_updates=before.num_updates)
+        state = state._replace(bonus=before.bonus, num_updates=before.num_updates, tally=before.tally)
         return learner_learn(config, curiosity, optimizer, state, trajectory, key, paid)[0], None
 
     return jax.lax.scan(step, first, keys)[0]
@@ -232,6 +255,12 @@ def step_metrics(trajectory: Trajectory, error: Float[Array, "T B"], intrinsic: 
     sums = masked_sums([Loss(*pair) for pair in ratios.values()])
     totals = {f"{name}/sum": total for name, (total, _) in zip(ratios, sums, strict=True)}
     return totals | {f"{name}/count": count for name, (_, count) in zip(ratios, sums, strict=True)}
+
+
+def tally_of(tally: State, metrics: Metrics) -> State:
+    """The tally with the episodes that ended in an update, whose sums are among its metrics."""
+    sums = metrics | {"episodes/sum": metrics["length/count"]}
+    return {name: total + sums[f"{name}/sum"] for name, total in tally.items()} if tally else ()
 
 
 def cell_maps(

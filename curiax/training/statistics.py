@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 CONFIDENCE = 0.95
+EVALUATION = "evaluation/"  # begins the names of metrics of the deterministic policy
 
 
 def in_last_quarter(updates: Float[np.ndarray, " N"]) -> Bool[np.ndarray, " N"]:

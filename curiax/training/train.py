@@ -18,6 +18,7 @@ from curiax.config import Config
 from curiax.envs.base import HostEnvironment, where
 from curiax.errors import EnvironmentFailed, UserError, cause
 from curiax.training.devices import assemble, local, replicated, shard_state, state_shardings, with_mesh
+from curiax.training.episodes import evaluation
 from curiax.training.learner import BatchLearner, Learner, Metrics, make_batch_learner, make_learner
 from curiax.training.memory import device_memory, require_memory, size_of
 from curiax.training.processes import agree, local_batch_size, own_key, rank
@@ -54,8 +55,11 @@ def train(
     derive = envs.spec_of(config).derive
     for current, metrics in intervals(config, start, mesh, watch):
         means = summarise(metrics, config)
-        summary = means | derive(means) | found(current.stream)
-        yield Row(int(current.num_updates), summary, cell_maps(metrics), current)
+        summary = means | derive(means | means_of_run(current)) | found(current.stream)
+        num_updates = int(current.num_updates)
+        acting = current._replace(acting=local(mesh, current.acting))
+        summary |= evaluation(config, acting, num_updates)
+        yield Row(num_updates, summary, cell_maps(metrics), current)
 
 
 def initial_state(config: Config) -> LearnerState:
@@ -221,7 +225,8 @@ def add_up(metrics: Metrics) -> Metrics:
 
 def until_bad(metrics: Metrics) -> Bool[Array, " N"]:
     """A mask of N updates: false after the first in which a loss is not finite, since NaN spreads to all losses."""
-    finite = jnp.stack([jnp.isfinite(metrics[name]) for name in metrics if watched(name)]).all(axis=0)
+    watching = [name for name in metrics if watched(name)] or ["noise_dwell/sum"]  # if nothing is learned
+    finite = jnp.stack([jnp.isfinite(metrics[name]) for name in watching]).all(axis=0)
     return jnp.concatenate([jnp.ones(1, bool), jnp.cumprod(finite[:-1]).astype(bool)])
 
 
@@ -241,6 +246,15 @@ def summarise(metrics: Metrics, config: Config) -> dict[str, float]:
         elif not name.endswith("/count"):
             row[name] = value / config.log_every
     return row
+
+
+def means_of_run(state: LearnerState) -> dict[str, float]:
+    """Means over all episodes so far, where they are tallied."""
+    if not state.tally:
+        return {}
+    totals = {name: float(total) for name, total in jax.device_get(state.tally).items()}
+    number = totals.pop("episodes") or float("nan")
+    return {name: total / number for name, total in totals.items()}
 
 
 def cell_maps(metrics: Metrics) -> dict[str, np.ndarray]:

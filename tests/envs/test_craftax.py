@@ -12,7 +12,7 @@ import pytest
 from curiax import envs
 from curiax.config import LAPTOP
 from curiax.config.presets import preset_for
-from curiax.envs import craftax
+from curiax.envs import achievements, craftax
 from curiax.envs.base import Environment
 from curiax.errors import UserError
 from curiax.training.learner import step_metrics
@@ -101,7 +101,7 @@ def test_metrics_are_shares_of_the_episodes_that_ended(walk):
     assert row["achievement/wake_up"] == pytest.approx(woke[ended].mean())
     assert row["achievement/collect_diamond"] == 0
     assert row["length"] == pytest.approx(np.asarray(run.step.episode["length"])[ended].mean())
-    assert craftax.score(row)["score"] > 0
+    assert achievements.score(row)["score"] > 0
 
 
 def test_achievements_of_a_state_made_by_hand():
@@ -113,15 +113,6 @@ def test_achievements_of_a_state_made_by_hand():
     assert episode.pop("achievements") == 2
     unlocked = {name for name, value in episode.items() if value}
     assert unlocked == {"achievement/collect_wood", "achievement/eat_cow"}
-
-
-def test_score_is_crafters_geometric_mean():
-    """Two achievements in 50 % and in none of the episodes: √(51 · 1) − 1. All in all: 100. And none elsewhere."""
-    assert craftax.score({"achievement/a": 0.5, "achievement/b": 0.0, "return": 3.0})["score"] == pytest.approx(
-        51**0.5 - 1
-    )
-    assert craftax.score({"achievement/a": 1.0})["score"] == pytest.approx(100)
-    assert craftax.score({"return": 3.0}) == {}
 
 
 def test_pictures_become_bytes():
@@ -139,6 +130,12 @@ def test_textures_go_to_the_users_cache_where_the_package_cannot_be_written(tmp_
     module.TEXTURE_CACHE_FILE = str(mine)
     craftax.keep_textures(module)
     assert str(mine) == module.TEXTURE_CACHE_FILE
+
+
+def test_the_achievements_of_the_run_are_tallied():
+    spec = envs.make("craftax/classic-symbolic").spec
+    assert len(spec.tallied) == 22 and "achievement/eat_cow" in spec.tallied
+    assert envs.scores_of(spec.name)[0].metric == "score" and envs.scores_of(spec.name)[0].accumulates
 
 
 def test_an_unknown_game_is_told_the_known_ones():

@@ -11,7 +11,12 @@ from curiax.errors import UserError
 from tests.support.noisy_worlds import GREY, NUM_ACTIONS, SHAPE, Episodes, play_gym, play_jax
 
 VIEW = View(SHAPE, "uint8", 255.0, NUM_ACTIONS)
-OPTIONS = {"on-demand": {"action": 2}, "patches": {"side": 4}, "sticky": {"probability": 0.4}}
+OPTIONS = {
+    "on-demand": {"action": 2},
+    "patches": {"side": 4},
+    "sticky": {"probability": 0.4},
+    "cells": {"probability": 0.05, "high": 255},
+}
 NUM_EPISODES, LENGTH = 160, 25
 
 
@@ -21,6 +26,7 @@ def signal(name: str, obs: np.ndarray) -> np.ndarray:
     parts = {
         "persistive": lambda: ((obs - GREY) % 256)[:, :, 1:] / 50,
         "patches": lambda: obs[:, :, -1] / 255,
+        "cells": lambda: obs[:, :, 1:] / 255,
         "sticky": lambda: obs[:, :, 0, 0] / NUM_ACTIONS,
         # Where is the lit pixel?
         "brownian": lambda: np.stack(np.divmod(obs[..., 1].reshape(*obs.shape[:2], -1).argmax(-1), 13), -1) / 13,
@@ -113,6 +119,44 @@ def test_sticky_actions_repeat_what_the_environment_did_and_not_what_was_chosen(
     assert abs(stuck.mean() - 0.4 * 3 / 4) < 0.03  # one in four is chosen anyway
 
 
+def redrawn(probability: float, num_steps: int) -> np.ndarray:
+    """What `cells` makes of a MiniGrid view of 200s, [T, 7, 7, 3]."""
+    grid = View((7, 7, 3), "uint8", 255.0, 7)
+    noise, generator = make(np, "cells", grid, {"probability": probability}), np.random.default_rng(0)
+    clean = np.full(grid.shape, 200, np.uint8)
+    return np.stack([noise.see((), clean, 0, 0, draw_of(noise, generator))[1] for _ in range(num_steps)])
+
+
+def test_cells_are_redrawn_whole_each_by_itself_with_the_probability():
+    num_steps, probability = 4000, 0.1
+    changed = redrawn(probability, num_steps) != 200
+    np.testing.assert_array_equal(changed, np.repeat(changed[..., :1], 3, axis=-1))  # all channels of a cell, or none
+    cells = changed[..., 0].reshape(num_steps, 49).astype(float)
+    deviation = np.sqrt(probability * (1 - probability) / num_steps)
+    assert np.abs(cells.mean(axis=0) - probability).max() < 5 * deviation
+    together = np.corrcoef(cells.T)[~np.eye(49, dtype=bool)]
+    assert np.abs(together).max() < 6 / np.sqrt(num_steps)
+    assert abs(np.mean(cells[1:] * cells[:-1]) - probability**2) < 0.001  # nor does a step depend on the one before
+
+
+def test_redrawn_cells_are_uniform_in_the_range_of_each_channel_of_minigrid():
+    drawn = redrawn(1.0, 2000)
+    for channel, high in enumerate((10, 5, 2)):
+        shares = np.bincount(drawn[..., channel].ravel(), minlength=high + 1) / drawn[..., channel].size
+        np.testing.assert_allclose(shares, 1 / (high + 1), atol=0.006)
+    pair = np.corrcoef(drawn.reshape(-1, 3).T)[~np.eye(3, dtype=bool)]
+    assert np.abs(pair).max() < 0.02
+
+
+def test_cells_tells_of_noise_where_a_cell_is_redrawn():
+    grid = View((7, 7, 3), "uint8", 255.0, 7)
+    clean = np.zeros(grid.shape, np.uint8)
+    for probability, expected in ((0.0, 0.0), (0.02, 1 - 0.98**49), (1.0, 1.0)):
+        noise, generator = make(np, "cells", grid, {"probability": probability}), np.random.default_rng(0)
+        told = [bool(noise.see((), clean, 0, 0, draw_of(noise, generator))[2]) for _ in range(1000)]
+        assert abs(np.mean(told) - expected) < 0.08
+
+
 @pytest.mark.parametrize(
     ("name", "view", "options", "words"),
     [
@@ -127,6 +171,10 @@ def test_sticky_actions_repeat_what_the_environment_did_and_not_what_was_chosen(
         ("persistive", VIEW._replace(dtype="float32"), {}, ("float32", "bytes")),
         ("patches", VIEW._replace(shape=(7, 7, 3)), {}, ("[7, 7, 3]", "higher than 12")),
         ("patches", VIEW._replace(num_actions=19), {}, ("19 actions", "at most 18")),
+        ("cells", VIEW._replace(dtype="float32"), {}, ("[14, 13] of float32", "grid of integers")),
+        ("cells", VIEW, {}, ("got 1 channels", "give high")),
+        ("cells", VIEW._replace(shape=(7, 7, 3)), {"high": (10, 5)}, ("got 2 numbers, expected 3",)),
+        ("cells", VIEW._replace(lit=10.0), {"high": 11}, ("got [11], expected numbers from 0 to 10",)),
     ],
 )
 def test_what_does_not_fit_is_said_in_one_line(name, view, options, words):

@@ -178,7 +178,7 @@ def test_real_actions_are_learned_by_the_whole_program(monkeypatch):
 
 
 LINES = {
-    "raise": f"RuntimeError: the door fell off, {tests.support.gym_toys.__file__}:50",
+    "raise": f"RuntimeError: the door fell off, {tests.support.gym_toys.__file__}:74",
     "nan": "ValueError: its observation contains nan, expected finite numbers",
     "reward": "ValueError: its reward contains inf, expected finite numbers",
     "shape": "ValueError: its observation has shape (4,), where its space says (3,)",

@@ -11,7 +11,7 @@ from curiax.envs.noise.wrappers import add_noise
 from curiax.errors import UserError
 from tests.support.noisy_worlds import GREY, NUM_ACTIONS, SHAPE, Still
 
-OPTIONS = {"patches": {"side": 4}}
+OPTIONS = {"patches": {"side": 4}, "cells": {"high": 255}}
 checked = pytest.mark.filterwarnings("ignore:.*(different from the unwrapped version|infinity)")
 
 

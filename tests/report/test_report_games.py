@@ -51,14 +51,14 @@ def test_an_environment_that_reports_did_not_know_is_told_in_its_own_words(tmp_p
     for seed, (method, level) in enumerate(itertools.product(("icm+hindsight", "icm"), (3.0, 3.2))):
         config = dataclasses.replace(LAPTOP, env="craftax/classic-symbolic", curiosity=method, seed=seed)
         found = level * (2 if method == "icm" else 1)
-        columns = {"achievements": [found] * 4, "return": [0.5] * 4, "noise_dwell": [0.0] * 4}
+        columns = {"score": [found] * 4, "achievements": [2.0] * 4, "return": [0.5] * 4, "noise_dwell": [0.0] * 4}
         write_columns(tmp_path / method / str(seed), config, columns)
     crafter = read_study(tmp_path)
     assert words.headline(crafter)[0] == (
-        "So far: ICM + hindsight unlocks fewer achievements per episode than ICM in classic-symbolic (3.1 against 6.2)."
+        "So far: ICM + hindsight has a lower Crafter score than ICM in classic-symbolic (3.1 against 6.2)."
     )
     assert words.headline(crafter)[-1].startswith("Two methods of curiosity in one setting of Crafter")
-    assert heads(crafter) == ["Method", "Achievements per episode", "", "Return of an episode"]
+    assert heads(crafter)[1].startswith("Crafter's score over all episodes so far")
 
 
 def test_settings_stand_in_the_order_of_the_study_and_say_what_they_are(study):

@@ -1,20 +1,22 @@
 """Noise for any environment, as functions of random bits drawn beforehand; written once for numpy and JAX (`xp`).
 
 It is an extra layer of the observation (`random`, `on-demand`, `brownian`), or changes the image (`persistive`,
-`patches`) or the action (`sticky`). `wrappers.py` adds it to Gymnasium environments, `layers.py` to JAX environments.
+`patches`, `cells`) or the action (`sticky`). `wrappers.py` adds it to Gymnasium environments, `layers.py` to JAX
+environments.
 """
 
 import inspect
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from jaxtyping import Bool, Shaped
+from jaxtyping import Bool, Float, Shaped
 
-from curiax.envs.noise.equations import LOUD, PATCH, QUIET, patch_greys, stride, wander
+from curiax.envs.noise.equations import LOUD, PATCH, QUIET, patch_greys, redraw, stride, wander
 from curiax.errors import UserError, unknown_name
 
 MAX_ACTIONS = 18  # that `patches` can tell apart by their greys
 TRACK = 9  # positions of a walker, if observations are vectors
+MINIGRID = (10, 5, 2)  # largest codes of object, colour and state in MiniGrid's view
 
 
 class View(NamedTuple):
@@ -33,6 +35,7 @@ class Draw(NamedTuple):
 
     coins: Bool[Any, "*coins"]  # fair random bits
     happens: Bool[Any, ""]  # true with `Disturbance.probability`
+    uniform: Float[Any, "*uniform"]  # numbers from 0 to 1, without 1
 
 
 def as_it_is(obs: Any) -> Any:
@@ -51,6 +54,7 @@ class Disturbance(NamedTuple):
     """memory, obs, action, taken, draw -> memory, the observation that the agent sees, whether it shows noise"""
     coins: tuple[int, ...] = (0,)  # shape of Draw.coins
     probability: float = 0.0  # of Draw.happens
+    uniform: tuple[int, ...] = (0,)  # shape of Draw.uniform
     start: Callable[[], Any] = tuple  # the memory at an episode's start
     first: Callable[[Any], Any] = as_it_is  # an episode's first observation -> what the agent sees
     act: Callable[[Any, Any, Draw], Any] = as_chosen  # memory, action, draw -> the action that the environment takes
@@ -190,6 +194,37 @@ def sticky(xp: Any, view: View, probability: float = 0.25) -> Disturbance:
     return Disturbance(see, probability=probability, start=start, act=act)
 
 
+def cells(xp: Any, view: View, probability: float = 0.1, high: int | tuple[int, ...] | None = None) -> Disturbance:
+    """Redraws each cell of a grid with some probability at each step, all channels at random: see `equations.redraw`.
+
+    Channels are redrawn from 0 to `high`, one number for all or one for each; by default those of MiniGrid.
+    """
+    check_probability("cells", probability)
+    if not view.dtype.startswith(("int", "uint")) or len(view.shape) not in (2, 3):
+        got = f"{list(view.shape)} of {view.dtype}"
+        raise UserError(f"noise cells: got observations {got}, expected a grid of integers, [H, W] or [H, W, C]")
+    grid = (*view.shape[:2], view.shape[2] if len(view.shape) == 3 else 1)
+    largest = xp.broadcast_to(xp.asarray(largest_values(grid[2], view.lit, high), "int32"), grid)
+
+    def see(memory, obs, action, taken, draw):
+        seen, chosen = redraw(xp, obs.reshape(grid), draw.uniform, probability, largest)
+        return memory, seen.reshape(view.shape), xp.any(chosen)
+
+    return Disturbance(see, uniform=(*grid[:2], 1 + grid[2]))
+
+
+def largest_values(channels: int, lit: float, high: int | tuple[int, ...] | None) -> tuple[int, ...]:
+    """The largest value of each channel."""
+    if high is None and channels != len(MINIGRID):
+        raise UserError(f"noise cells: got {channels} channels; give high, the largest value of each")
+    values = MINIGRID if high is None else (high,) * channels if isinstance(high, int) else tuple(high)
+    if len(values) != channels:
+        raise UserError(f"noise cells: high: got {len(values)} numbers, expected {channels}, one per channel")
+    if not all(0 <= value <= lit for value in values):
+        raise UserError(f"noise cells: high: got {list(values)}, expected numbers from 0 to {lit:g}")
+    return values
+
+
 NOISES: dict[str, Callable[..., Disturbance]] = {
     "random": random,
     "on-demand": on_demand,
@@ -197,6 +232,7 @@ NOISES: dict[str, Callable[..., Disturbance]] = {
     "persistive": persistive,
     "patches": patches,
     "sticky": sticky,
+    "cells": cells,
 }
 
 

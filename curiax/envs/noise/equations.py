@@ -1,7 +1,7 @@
 """Noise written into the grey frames of host environments; it depends on the previous action.
 
-Actions are indices of the Arcade Learning Environment (ALE), whatever the agent's action set. `stride`, `wander` and
-`patch_greys` work on numpy and JAX arrays; `disturb.py` uses them for any environment.
+Actions are indices of the Arcade Learning Environment (ALE), whatever the agent's action set. `stride`, `wander`,
+`redraw` and `patch_greys` work on numpy and JAX arrays; `disturb.py` uses them for any environment.
 """
 
 from collections.abc import Callable
@@ -74,6 +74,22 @@ def stride(xp: Any, walk: Shaped[Any, "*walk"], size: Shaped[Any, "*size"], up: 
 def wander(xp: Any, place: Int[Any, "*any"], move: Int[Any, "*any"], length: Any) -> Any:
     """The position after a move of −1, 0 or 1, clipped to 0 … length − 1."""
     return xp.clip(place + move, 0, length - 1)
+
+
+def redraw(
+    xp: Any,
+    cells: Shaped[Any, "*grid C"],
+    chance: Shaped[Any, "*grid C1"],
+    probability: float,
+    high: Int[Any, "*grid C"],
+) -> tuple[Shaped[Any, "*grid C"], Bool[Any, "*grid"]]:
+    """x' = v where u < p, else x, for each cell; v_c is uniform in 0 … high_c. Also returns where u < p.
+
+    `chance` holds u and then a number from 0 to 1 per channel.
+    """
+    chosen = chance[..., 0] < probability
+    drawn = xp.minimum((chance[..., 1:] * (high + 1).astype("float32")).astype("int32"), high)
+    return xp.where(chosen[..., None], drawn.astype(cells.dtype), cells), chosen
 
 
 def coins(generator: np.random.Generator, shape: tuple[int, ...]) -> UInt8[np.ndarray, "*shape"]:

@@ -44,8 +44,10 @@ def view_of(env: Environment) -> View:
 
 def draw(env: Environment, disturbance: Disturbance, key: PRNGKeyArray) -> tuple[Noise, Draw]:
     key_env, key_coins, key_happens = jax.random.split(key, 3)
+    key_uniform = jax.random.fold_in(key, 3)
     coins = jax.random.bernoulli(key_coins, 0.5, disturbance.coins)
-    return env.draw(key_env), Draw(coins, jax.random.bernoulli(key_happens, disturbance.probability))
+    happens = jax.random.bernoulli(key_happens, disturbance.probability)
+    return env.draw(key_env), Draw(coins, happens, jax.random.uniform(key_uniform, disturbance.uniform))
 
 
 def reset(env: Environment, disturbance: Disturbance, noise: tuple[Noise, Draw]) -> tuple[State, Array]:

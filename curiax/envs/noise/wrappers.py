@@ -113,7 +113,8 @@ def with_layer(whole: Any, key: str | None, space: spaces.Box, disturbance: Dist
 
 def draw_of(disturbance: Disturbance, generator: np.random.Generator) -> Draw:
     thrown = coins(generator, disturbance.coins).astype(bool)
-    return Draw(thrown, np.asarray(generator.random() < disturbance.probability))
+    happens = np.asarray(generator.random() < disturbance.probability)
+    return Draw(thrown, happens, generator.random(disturbance.uniform, np.float32))
 
 
 def depth(env: Any) -> int:

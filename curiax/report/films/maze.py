@@ -11,7 +11,8 @@ from curiax.config import Config
 from curiax.envs import maze
 from curiax.envs.base import Environment
 from curiax.report.encode import encoded
-from curiax.training.evaluate import judge, play_episodes
+from curiax.training.episodes import play_episodes
+from curiax.training.evaluate import judge
 from curiax.types import LearnerState, Trajectory
 
 NUM_EPISODES = 32  # of which the typical one is shown
