@@ -38,7 +38,9 @@ COMPOSITIONS = {
     "lbs": "random+lbs",
     "disagreement": "random+disagreement",
     "progress": "pixel+progress",
+    "random-policy": "random-policy",
 }
+CLAIMED = {name: row for name, row in METHODS.items() if name != "random-policy"}
 
 
 def printed(width):
@@ -55,8 +57,8 @@ def test_the_table_says_what_the_paper_says(name):
 
 def test_methods_that_the_paper_s_table_lacks_are_marked():
     lines = [line.split() for line in printed(200).splitlines() if "✓" in line]
-    assert {name for name, star, *_ in lines if star == "*"} == {n for n, row in METHODS.items() if not row.in_paper}
-    assert set(PAPER) | {"icm+hindsight"} == {name for name, row in METHODS.items() if row.in_paper}
+    assert {name for name, star, *_ in lines if star == "*"} == {n for n, row in CLAIMED.items() if not row.in_paper}
+    assert set(PAPER) | {"icm+hindsight"} == {name for name, row in CLAIMED.items() if row.in_paper}
     assert "* not in that table" in printed(200)
 
 
@@ -107,8 +109,8 @@ def test_the_table_fits_the_screen_and_breaks_no_word(width):
     assert max(map(cell_len, text.splitlines())) <= width
     assert "…" not in text.replace("…+hindsight", "")
     headings = " ".join((WORKS_BY | IS_SAID_TO_BE).values()).split()
-    cells = " ".join(" ".join((row.inputs, row.target, row.measure, row.space)) for row in METHODS.values()).split()
-    assert [word for word in (*METHODS, *headings, *cells) if word not in text] == []
+    cells = " ".join(" ".join((row.inputs, row.target, row.measure, row.space)) for row in CLAIMED.values()).split()
+    assert [word for word in (*CLAIMED, *headings, *cells) if word not in text] == []
 
 
 def test_a_wide_screen_has_one_table_and_a_narrow_one_two():
@@ -121,7 +123,7 @@ def test_a_wide_screen_has_one_table_and_a_narrow_one_two():
         for line in printed(120).splitlines()
         if "✓" in line
     }
-    assert marks["icm"] == ["✓", "✗", "✓"] and marks["rnd"] == ["✓", "✓", "✗"] and len(marks) == len(METHODS) + 1
+    assert marks["icm"] == ["✓", "✗", "✓"] and marks["rnd"] == ["✓", "✓", "✗"] and len(marks) == len(CLAIMED) + 1
 
 
 def test_a_very_narrow_screen_folds_words_and_drops_nothing():
@@ -133,4 +135,4 @@ def test_a_very_narrow_screen_folds_words_and_drops_nothing():
 def test_what_can_be_combined_is_named():
     text = " ".join(printed(120).split())  # however its lines are broken
     assert ", ".join(REPRESENTATIONS) in text and ", ".join(MEASURES) in text
-    assert set(OTHERS) == {"rnd", "dora", "emi"}
+    assert set(OTHERS) == {"rnd", "dora", "emi", "random-policy"}
