@@ -1,7 +1,8 @@
 """`curiax study`: estimates the time, trains the runs and writes their scores.
 
 A study's directory holds study.json (what was asked for), SETTING/METHOD/SEED/ (an ordinary run, with the file FAILED
-and the reason in it if it failed), SETTING/METHOD/SEED.log (the output of its process) and scores.csv (finished runs).
+and the reason in it if it failed), SETTING/METHOD/SEED.log (the output of its process) and scores.csv (finished runs);
+also scm/ and scm.log, where the study has settings in which no agent is trained.
 """
 
 import contextlib
@@ -17,20 +18,32 @@ from typing import Any, NamedTuple
 from rich.console import Console
 
 from curiax.config import Config
-from curiax.envs import on_host, scores_of
+from curiax.envs import on_host
 from curiax.errors import UserError
 from curiax.studies import STUDIES
 from curiax.studies.base import Member, changes, member_config, members
 from curiax.studies.document import NAME, read_document
+from curiax.studies.measured import PLACE, measured_results, measuring, read_measured
 from curiax.studies.runner.display import Display, Line
 from curiax.studies.runner.launch import Cores, Place, State, available_cores, launch
 from curiax.studies.runner.measure import how, kind_of, measure, pays, size, training
 from curiax.studies.runner.options import Launcher, check_launcher
-from curiax.studies.runner.progress import Speed, duration, finished, glance, makespan, progress, seconds_left, speed
-from curiax.studies.scores import Result, read_columns, result, score_table, write_scores
+from curiax.studies.runner.progress import (
+    Progress,
+    Speed,
+    duration,
+    finished,
+    glance,
+    makespan,
+    progress,
+    seconds_left,
+    speed,
+)
+from curiax.studies.scores import Result, read_columns, result, score_table, scores_of_run, write_scores
 from curiax.training.run.files import lock, write_atomically
 from curiax.training.run.outputs import claim, writing_to
 from curiax.training.signals import Stop, polite_stop
+from curiax.types import Score
 
 SHARED = "; one process per core, shared by environments, policy and learner of a run"
 REFRESH_INTERVAL = 1.0  # seconds; reading and drawing 48 runs takes about 50 ms of a core
@@ -47,6 +60,7 @@ class Plan(NamedTuple):
     command: str
     launcher: Launcher = Launcher()
     estimate: bool = True  # measure speeds that are not known
+    measured: tuple[Member, ...] = ()  # where no agent is trained
     cluster: Place | None = None  # once it is joined
 
     def config_of(self, member: Member) -> Config:
@@ -54,6 +68,10 @@ class Plan(NamedTuple):
 
     def directory_of(self, member: Member) -> Path:
         return self.directory / member.name
+
+    def scores_of(self, member: Member) -> tuple[Score, ...]:
+        config = self.config_of(member)
+        return scores_of_run(config.env, config.evaluate_every)
 
     def finished(self, member: Member) -> bool:
         return finished(self.directory_of(member), self.config_of(member))
@@ -81,15 +99,17 @@ def make_plan(
     estimate: bool = True,
 ) -> Plan:
     """A plan with all runs of the study, one per core, in runs/NAME by default."""
+    chosen, without_agent = members(STUDIES[name], seeds, only), STUDIES[name].measured
     return Plan(
         name=name,
         directory=directory or Path("runs") / name,
         config=config,
-        members=members(STUDIES[name], seeds, only),
+        members=[member for member in chosen if member.setting not in without_agent],
         num_jobs=num_jobs or (len(available_cores()) if launcher.launcher == "local" else sys.maxsize),
         command=command,
         launcher=check_launcher(launcher),
         estimate=estimate,
+        measured=tuple(member for member in chosen if member.setting in without_agent),
     )
 
 
@@ -101,6 +121,9 @@ def run_study(plan: Plan, dry_run: bool, console: Console) -> int:
                 config = plan.config_of(member)
                 steps = size(config, config.num_updates * config.steps_per_update)
                 say(console, f"{member.name}  {steps}{'  done' if plan.finished(member) else ''}")
+            done = read_measured(plan.directory)
+            for member in plan.measured:
+                say(console, f"{member.name}  by curiax study scm{'  done' if member in done else ''}")
             say(console, estimate(plan, speeds(plan, console, stop, math.inf)))
             return 128 + stop.signal if stop.signal else 0
         with open_directory(plan):
@@ -169,15 +192,17 @@ def work(plan: Plan, console: Console, stop: Stop) -> dict[str, State]:
     save_scores(plan)
     states = {member.name: State("done" if member in done else "waiting") for member in plan.members}
     pending = [member for member in plan.members if member not in done]
-    if not pending:
+    without_agent = measuring(plan.directory, plan.measured)
+    if not pending and not without_agent:
         return states
+    states |= {task.name: State("waiting") for task in without_agent}
     steps = sum(config.env_steps for config in map(plan.config_of, pending))
     measured = speeds(plan, console, stop, steps)
     if not stop.signal:
         say(console, estimate(plan, measured))
-    tasks = [training(each.name, plan.directory_of(each), plan.config_of(each)) for each in pending]
+    runs = [training(each.name, plan.directory_of(each), plan.config_of(each)) for each in pending]
     num_done, due = len(done), 0.0
-    with Display(console) as display, contextlib.closing(launch(tasks, plan.place, stop)) as launched:
+    with Display(console) as display, contextlib.closing(launch([*without_agent, *runs], plan.place, stop)) as launched:
         for changed in launched:
             before, states = states, states | changed
             if states != before or stop.signal or time.monotonic() >= due:
@@ -186,11 +211,18 @@ def work(plan: Plan, console: Console, stop: Stop) -> dict[str, State]:
                     Line(each.name, states[each.name], progress(plan.directory_of(each), plan.config_of(each)))
                     for each in plan.members
                 ]
+                lines += [Line(task.name, states[task.name], measured_so_far(plan)) for task in without_agent]
                 display.show(lines, time_left(plan, lines, measured), stopping=stop.signal is not None)
             if (now_done := sum(state.kind == "done" for state in states.values())) > num_done:
                 num_done = now_done
                 save_scores(plan)
     return states
+
+
+def measured_so_far(plan: Plan) -> Progress:
+    """Measurements instead of steps. There are a few more than asked for: a method may need another's for its own."""
+    done = len(list((plan.directory / PLACE).glob("measured/*/*/*.npz")))
+    return Progress(min(done, len(plan.measured) - 1), len(plan.measured), {}, None)
 
 
 def speeds(plan: Plan, console: Console, stop: Stop, num_steps: int | float) -> dict[str, Speed]:
@@ -221,6 +253,8 @@ def estimate(plan: Plan, measured: Mapping[str, Speed]) -> str:
     steps = sum(run.total_steps - run.env_steps for run in runs)
     lines = [Line(member.name, State("waiting"), run) for member, run in zip(pending, runs, strict=True)]
     place = plan.place
+    if not pending:
+        return "no agent is left to train"
     rates = [f"{method} {found.steps_per_second:,.0f}" for method, found in measured.items()]
     if measured and len(measured) < len({member.method for member in pending}):
         rates.append("others as the slowest of these")
@@ -236,7 +270,8 @@ def time_left(plan: Plan, lines: Sequence[Line], measured: Mapping[str, Speed]) 
     Running runs come first: they have their cores already.
     """
     methods = {member.name: member.method for member in plan.members}
-    todo = [line for line in lines if line.state.kind in ("running", "waiting", "held", "lost")]
+    known = [line for line in lines if line.name in methods]
+    todo = [line for line in known if line.state.kind in ("running", "waiting", "held", "lost")]
     slowest = min(measured.values(), key=lambda found: found.steps_per_second, default=None)
     seconds = []
     for line in sorted(todo, key=lambda line: line.state.kind != "running"):
@@ -251,9 +286,8 @@ def save_scores(plan: Plan) -> list[Result]:
     study = read_document(plan.directory)
     finished = [member for member in study["runs"] if plan.finished(member)] if study else []
     logged = {each: read_columns(plan.directory_of(each) / "metrics.csv") for each in finished}
-    results = [
-        result(each, columns, scores_of(plan.config_of(each).env)) for each, columns in logged.items() if columns
-    ]
+    results = [result(each, columns, plan.scores_of(each)) for each, columns in logged.items() if columns]
+    results += measured_results(plan.directory)
     with writing_to(plan.directory):
         write_scores(plan.directory / "scores.csv", results)
     return results
@@ -262,7 +296,8 @@ def save_scores(plan: Plan) -> list[Result]:
 def conclude(plan: Plan, states: Mapping[str, State], console: Console, stop: Stop) -> int:
     results = save_scores(plan)
     if results:
-        console.print(score_table(results, scores_of(plan.config.env)[0].label))
+        labels = {plan.scores_of(member)[0].label for member in plan.members}
+        console.print(score_table(results, labels.pop() if len(labels) == 1 else "score"))
     failures = {name: state.reason for name, state in states.items() if state.kind == "failed"}
     for name, reason in failures.items():
         say(console, f"failed: {name}: {reason} (more in {plan.directory / name}.log)")
