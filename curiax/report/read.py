@@ -60,6 +60,11 @@ class RunData(NamedTuple):
         return profile._replace(scores=scores_of_run(env, self.config.get("evaluate_every", 0)))
 
     @property
+    def trained(self) -> bool:
+        """Whether it is a run of an agent."""
+        return not self.config.get("env", "").endswith("/measured")
+
+    @property
     def family(self) -> str:
         """The first part of its environment's name."""
         return self.config.get("env", "").partition("/")[0]
