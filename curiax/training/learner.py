@@ -259,8 +259,10 @@ def step_metrics(trajectory: Trajectory, error: Float[Array, "T B"], intrinsic: 
 
 def tally_of(tally: State, metrics: Metrics) -> State:
     """The tally with the episodes that ended in an update, whose sums are among its metrics."""
+    if not tally:
+        return ()
     sums = metrics | {"episodes/sum": metrics["length/count"]}
-    return {name: total + sums[f"{name}/sum"] for name, total in tally.items()} if tally else ()
+    return {name: total + sums[f"{name}/sum"] for name, total in tally.items()}
 
 
 def cell_maps(

@@ -132,7 +132,7 @@ def test_a_run_that_was_stopped_goes_on_with_new_episodes_to_the_end(story):
 def test_the_evaluation_says_returns_rooms_and_human_normalised_scores(story):
     code, lines = story.evaluated
     assert code == 0
-    assert f"{NUM_EPISODES} episodes, means [95 % interval]" in lines[0]
+    assert f"{NUM_EPISODES} episodes, sampled policy, means [95 % interval]" in lines[0]
     assert "return                0.00  [0.00, 0.00]" in lines
     assert "human-normalised      0.25  [0.25, 0.25]" in lines, "0 is a quarter of the way from −100 to 300"
     assert "rooms per episode     1.00  [1.00, 1.00]" in lines
