@@ -91,7 +91,8 @@ class Study(NamedTuple):
     @property
     def settings(self) -> list[str]:
         planned = STUDIES[self.name].settings if self.name in STUDIES else ()
-        return _in_order([run.setting for run in self.logged], (*map(envs.setting_of, envs.ENVS), *planned))
+        named = planned if isinstance(planned, dict) else ()  # names of the study's own come in its order
+        return _in_order([run.setting for run in self.logged], (*named, *map(envs.setting_of, envs.ENVS), *planned))
 
     @property
     def methods(self) -> list[str]:

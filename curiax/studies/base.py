@@ -70,6 +70,12 @@ def setting_fields(study: Study, setting: str) -> dict[str, Any]:
     return study.settings[setting] if isinstance(study.settings, dict) else {"env": f"{study.family}/{setting}"}
 
 
+def what_settings_are(study: Study) -> str:
+    """The head of their column in scores.csv: settings of one environment, or worlds of several families."""
+    families = {setting_fields(study, name)["env"].partition("/")[0] for name in study.settings}
+    return "setting" if len(families) == 1 else "world"
+
+
 def base_config(study: Study, preset: str) -> Config:
     """The config that all runs of the study share, with the environment of the first setting."""
     return family_config(study, preset, next(iter(study.settings)))

@@ -89,11 +89,12 @@ def other_scores(results: Sequence[Result]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def write_scores(path: Path, results: Sequence[Result]) -> None:
+def write_scores(path: Path, results: Sequence[Result], settings: str = "setting") -> None:
+    """`settings` is the head of their column."""
     others = other_scores(results)
     rows = ([*row[:-1], *(row.others.get(name, math.nan) for name in others)] for row in results)
     texts = ([value if isinstance(value, str) else metrics.number(value) for value in row] for row in rows)
-    write_csv(path, [*Result._fields[:-1], *others], texts)
+    write_csv(path, [settings, *Result._fields[1:-1], *others], texts)
 
 
 def score_table(results: Sequence[Result], label: str) -> Table:

@@ -21,7 +21,7 @@ from curiax.config import Config
 from curiax.envs import on_host
 from curiax.errors import UserError
 from curiax.studies import STUDIES
-from curiax.studies.base import Member, changes, member_config, members
+from curiax.studies.base import Member, changes, member_config, members, what_settings_are
 from curiax.studies.document import NAME, read_document
 from curiax.studies.measured import PLACE, measured_results, measuring, read_measured
 from curiax.studies.runner.display import Display, Line
@@ -289,7 +289,7 @@ def save_scores(plan: Plan) -> list[Result]:
     results = [result(each, columns, plan.scores_of(each)) for each, columns in logged.items() if columns]
     results += measured_results(plan.directory)
     with writing_to(plan.directory):
-        write_scores(plan.directory / "scores.csv", results)
+        write_scores(plan.directory / "scores.csv", results, what_settings_are(STUDIES[plan.name]))
     return results
 
 
