@@ -51,7 +51,7 @@ def heat(study: Study, worlds: Worlds, setting: str, method: str) -> Heat:
 def quoted(worlds: Worlds, setting: str, row: Published) -> Heat:
     """The cell of a published score, on the scale of the study."""
     if setting not in row.scores:
-        return Heat("", "", *EMPTY)
+        return Heat("", "", "none", "#000000")
     score = row.scores[setting]
     more = "" if row.spread is None else f"± {short(row.spread)}"
     return Heat(short(score), more, *colours_of(np.array([score]), worlds.scales[setting]))

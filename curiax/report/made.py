@@ -24,7 +24,7 @@ def commands(study: Study) -> list[str]:
     """The command of the study, or of each run. With several families of worlds, also that of one run in each world."""
     if not study.command:
         return [train_command(run) for run in study.runs if run.trained]
-    first = [next(run for run in study.logged if run.setting == name) for name in study.settings]
+    first = [next(study.group(*pair)[0] for pair in study.pairs if pair[0] == name) for name in study.settings]
     several = len({run.family for run in study.logged}) > 1
     each = [f"{train_command(run)}  # {run.setting}" for run in first if run.trained] if several else []
     return [study.command, *each]
