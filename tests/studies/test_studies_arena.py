@@ -5,11 +5,13 @@ import subprocess
 import sys
 from io import StringIO
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from rich.console import Console
 
-from curiax import curiosity
+from curiax import curiosity, envs
 from curiax.commands.cli import main
 from curiax.config.dotted import replaced
 from curiax.config.presets import preset_for
@@ -22,7 +24,9 @@ from curiax.studies.base import Member, base_config, changes, member_config, mem
 from curiax.studies.measured import measured_results, measuring, preference, read_measured
 from curiax.studies.published import PUBLISHED
 from curiax.studies.runner.run import conclude, make_plan, save_scores
+from curiax.training.learner import make_batch_learner
 from curiax.training.signals import Stop
+from curiax.types import Trajectory
 from tests.support.arena_data import ARENA, config_of, write_arena, write_measured
 from tests.support.terminal import ROOT
 
@@ -238,3 +242,35 @@ def test_an_arena_of_two_families_trains_resumes_and_is_done(tmp_path):
     with (tmp_path / "arena" / "scores.csv").open(newline="") as file:
         steps = {row["world"]: int(row["env_steps"]) for row in csv.DictReader(file)}
     assert steps["doorkey-5x5"] == 10240
+
+
+def batch_of(found, spec):
+    """The shapes of a batch of experience in an environment."""
+    T, B, flag, real = found.unroll, found.batch_size, jnp.bool_, jnp.float32
+    whole = {"obs": (spec.observation_shape, jnp.uint8 if len(spec.observation_shape) == 3 else real)}
+    whole |= {"first": ((), flag), "last": ((), flag)}
+    steps = {"action": ((), jnp.int32), "logits": ((spec.num_actions,), real), "reward": ((), real)}
+    steps |= {"terminated": ((), flag)}
+    shapes = {name: jax.ShapeDtypeStruct((T + 1, B, *shape), dtype) for name, (shape, dtype) in whole.items()}
+    shapes |= {name: jax.ShapeDtypeStruct((T, B, *shape), dtype) for name, (shape, dtype) in steps.items()}
+    shapes["belief"] = jax.ShapeDtypeStruct((B, found.network.belief), real)
+    shapes["previous_action"] = jax.ShapeDtypeStruct((B,), jnp.int32)
+    info = {"noise": flag} | ({"cell": jnp.int32} if spec.map_shape else {})
+    shapes["info"] = {name: jax.ShapeDtypeStruct((T, B), dtype) for name, dtype in info.items()}
+    episode = ("return", "length", *spec.tallied)
+    return Trajectory(**shapes, episode={name: jax.ShapeDtypeStruct((T, B), real) for name in episode})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("world", ["maze-on-demand", "multiroom-n6-noisy", "crafter", "craftax-classic"])
+def test_every_method_can_learn_in_every_family_of_worlds(world):
+    """All of a learner but the numbers: shapes and dtypes, traced and not compiled."""
+    for method in (method for group in ARENA.methods for method in group):
+        found = config(world, method)
+        spec = envs.spec_of(found)
+        learner = make_batch_learner(found, spec, lambda key: ())
+        key = jax.eval_shape(lambda: jax.random.key(0))
+        state = jax.eval_shape(learner.init, key)
+        after, metrics = jax.eval_shape(learner.learn, state, batch_of(found, spec), key)
+        assert jax.tree.map(lambda x: (x.shape, x.dtype), after) == jax.tree.map(lambda x: (x.shape, x.dtype), state)
+        assert "intrinsic_reward/sum" in metrics, (method, list(metrics))
