@@ -23,7 +23,8 @@ from curiax.studies import STUDIES
 from curiax.studies.base import Member, base_config, changes, member_config, members, train_words
 from curiax.studies.measured import measured_results, measuring, preference, read_measured
 from curiax.studies.published import PUBLISHED
-from curiax.studies.runner.run import conclude, make_plan, save_scores
+from curiax.studies.runner.progress import Speed
+from curiax.studies.runner.run import conclude, estimate, make_plan, save_scores, speed_of
 from curiax.training.learner import make_batch_learner
 from curiax.training.signals import Stop
 from curiax.types import Trajectory
@@ -136,6 +137,16 @@ def test_runs_and_measurements_are_told_apart(capsys):
     assert [member.name for member in plan.measured] == [f"scm-state/rnd/{seed}" for seed in range(3)]
     with pytest.raises(UserError, match="--only"):
         make_plan("arena", BASE, only=["scm-state/random-policy"])
+
+
+def test_a_speed_is_known_within_a_family_of_environments_alone():
+    plan = make_plan("arena", BASE, seeds=[0], only=["maze-random/rnd", "crafter/*"])
+    assert {plan.kind_of(member) for member in plan.members} >= {"maze/rnd", "crafter/rnd", "crafter/lpm"}
+    speeds = {"maze/rnd": Speed(9000, 0), "crafter/rnd": Speed(600, 0), "crafter/lpm": Speed(500, 0)}
+    assert speed_of("crafter/rnd", speeds) == Speed(600, 0)
+    assert speed_of("crafter/icm", speeds) == Speed(500, 0), "the slowest of the family"
+    assert speed_of("gym/rnd", speeds) is None
+    assert "about" in estimate(plan, speeds) and "about" not in estimate(plan, {"maze/rnd": Speed(9000, 0)})
 
 
 def test_the_words_for_a_run_are_those_of_its_world():

@@ -47,6 +47,7 @@ from curiax.types import Score
 
 SHARED = "; one process per core, shared by environments, policy and learner of a run"
 REFRESH_INTERVAL = 1.0  # seconds; reading and drawing 48 runs takes about 50 ms of a core
+REST = 20  # times as long as that took, at least
 
 
 class Plan(NamedTuple):
@@ -72,6 +73,11 @@ class Plan(NamedTuple):
     def scores_of(self, member: Member) -> tuple[Score, ...]:
         config = self.config_of(member)
         return scores_of_run(config.env, config.evaluate_every)
+
+    def kind_of(self, member: Member) -> str:
+        """A name for the runs whose steps cost about the same: the method, within a family of environments."""
+        alike = what_settings_are(STUDIES[self.name]) == "setting"
+        return member.method if alike else f"{self.config_of(member).env.partition('/')[0]}/{member.method}"
 
     def finished(self, member: Member) -> bool:
         return finished(self.directory_of(member), self.config_of(member))
@@ -206,13 +212,14 @@ def work(plan: Plan, console: Console, stop: Stop) -> dict[str, State]:
         for changed in launched:
             before, states = states, states | changed
             if states != before or stop.signal or time.monotonic() >= due:
-                due = time.monotonic() + REFRESH_INTERVAL
+                began = time.monotonic()
                 lines = [
                     Line(each.name, states[each.name], progress(plan.directory_of(each), plan.config_of(each)))
                     for each in plan.members
                 ]
                 lines += [Line(task.name, states[task.name], measured_so_far(plan)) for task in without_agent]
                 display.show(lines, time_left(plan, lines, measured), stopping=stop.signal is not None)
+                due = time.monotonic() + max(REFRESH_INTERVAL, REST * (time.monotonic() - began))
             if (now_done := sum(state.kind == "done" for state in states.values())) > num_done:
                 num_done = now_done
                 save_scores(plan)
@@ -228,16 +235,18 @@ def measured_so_far(plan: Plan) -> Progress:
 def speeds(plan: Plan, console: Console, stop: Stop, num_steps: int | float) -> dict[str, Speed]:
     """The speed of each method with unfinished runs: from its metrics in this directory, or measured with a short run.
 
-    Variants with the same cost per step are measured once. Nothing is measured if `num_steps` are too few to pay.
+    Variants with the same cost per step are measured once. Nothing is measured if `num_steps` are too few to pay, or if
+    there are several families of environments: that would take longer than a first run of each.
     """
-    pending = {each.method: plan.config_of(each) for each in reversed(plan.members) if not plan.finished(each)}
+    pending = {plan.kind_of(each): plan.config_of(each) for each in reversed(plan.members) if not plan.finished(each)}
+    alike = what_settings_are(STUDIES[plan.name]) == "setting"
     known = {}
     for member in members(STUDIES[plan.name]) + plan.members:  # chosen or not
         found = speed(glance(plan.directory_of(member) / "metrics.csv"))
         known |= {kind_of(plan.config_of(member)): found} if found is not None else {}
     unknown = {kind_of(config): method for method, config in pending.items() if kind_of(config) not in known}
     here = plan.cluster is None  # the machines of a cluster may differ from this one
-    if unknown and here and plan.estimate and pays(unknown, num_steps):
+    if unknown and here and alike and plan.estimate and pays(unknown, num_steps):
         say(
             console, f"measuring the speed of {', '.join(sorted(unknown.values()))} on this machine{how(plan.config)} …"
         )
@@ -256,29 +265,36 @@ def estimate(plan: Plan, measured: Mapping[str, Speed]) -> str:
     if not pending:
         return "no agent is left to train"
     rates = [f"{method} {found.steps_per_second:,.0f}" for method, found in measured.items()]
-    if measured and len(measured) < len({member.method for member in pending}):
+    if measured and len(measured) < len({plan.kind_of(member) for member in pending}):
         rates.append("others as the slowest of these")
+    seconds = time_left(plan, lines, measured)
     todo = f"{len(pending)} of {len(plan.members)} runs to do, {size(plan.config, steps)}"
-    left = f": about {duration(time_left(plan, lines, measured))} at the measured steps/s ({', '.join(rates)})"
+    left = f": about {duration(seconds)} at the measured steps/s ({', '.join(rates)})"
     shared = SHARED if on_host(plan.config.env) else ""
-    return f"{todo}, {place.room} at a time {place.where}{left if measured else ''}{shared}"
+    return f"{todo}, {place.room} at a time {place.where}{'' if math.isnan(seconds) else left}{shared}"
 
 
 def time_left(plan: Plan, lines: Sequence[Line], measured: Mapping[str, Speed]) -> float:
-    """The time that is left of all runs; NaN if no speed is known. A method without one counts as the slowest known.
+    """The time that is left of all runs. A method without a known speed counts as the slowest known of its family of
+    environments; NaN if there is none.
 
     Running runs come first: they have their cores already.
     """
-    methods = {member.name: member.method for member in plan.members}
-    known = [line for line in lines if line.name in methods]
-    todo = [line for line in known if line.state.kind in ("running", "waiting", "held", "lost")]
-    slowest = min(measured.values(), key=lambda found: found.steps_per_second, default=None)
+    kinds = {member.name: plan.kind_of(member) for member in plan.members}
+    trained = [line for line in lines if line.name in kinds]
+    todo = [line for line in trained if line.state.kind in ("running", "waiting", "held", "lost")]
     seconds = []
     for line in sorted(todo, key=lambda line: line.state.kind != "running"):
         running = line.state.kind == "running"
-        known = (line.progress.speed if running else None) or measured.get(methods[line.name], slowest)
+        known = (line.progress.speed if running else None) or speed_of(kinds[line.name], measured)
         seconds.append(math.nan if known is None else seconds_left(line.progress, known) + (not running) * known.start)
     return math.nan if any(map(math.isnan, seconds)) else makespan(seconds, plan.place.room)
+
+
+def speed_of(kind: str, measured: Mapping[str, Speed]) -> Speed | None:
+    """Its own speed, else the slowest of its family; None if none is known."""
+    family = [found for name, found in measured.items() if name.rpartition("/")[0] == kind.rpartition("/")[0]]
+    return measured.get(kind) or min(family, key=lambda found: found.steps_per_second, default=None)
 
 
 def save_scores(plan: Plan) -> list[Result]:
