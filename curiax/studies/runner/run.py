@@ -21,7 +21,7 @@ from curiax.config import Config
 from curiax.envs import on_host
 from curiax.errors import UserError
 from curiax.studies import STUDIES
-from curiax.studies.base import Member, changes, member_config, members, what_settings_are
+from curiax.studies.base import Member, changes, member_config, members, setting_fields, what_settings_are
 from curiax.studies.document import NAME, read_document
 from curiax.studies.measured import PLACE, measured_results, measuring, read_measured
 from curiax.studies.runner.display import Display, Line
@@ -76,8 +76,9 @@ class Plan(NamedTuple):
 
     def kind_of(self, member: Member) -> str:
         """A name for the runs whose steps cost about the same: the method, within a family of environments."""
-        alike = what_settings_are(STUDIES[self.name]) == "setting"
-        return member.method if alike else f"{self.config_of(member).env.partition('/')[0]}/{member.method}"
+        study = STUDIES[self.name]
+        family = setting_fields(study, member.setting)["env"].partition("/")[0]
+        return member.method if what_settings_are(study) == "setting" else f"{family}/{member.method}"
 
     def finished(self, member: Member) -> bool:
         return finished(self.directory_of(member), self.config_of(member))
