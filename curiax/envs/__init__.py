@@ -19,6 +19,8 @@ __all__ += ["scores_of", "setting_of", "spec_of"]
 
 FOREIGN = ("craftax", "gymnax")  # third-party JAX environments
 DESCRIBED = ("maze", "scm", "atari", "craftax", "crafter")  # families that say more of themselves than a name
+GRID = ("MiniGrid-", "BabyAI-")  # 1 − 0.9 steps/limit at the goal, else 0
+PUNISHING = "MiniGrid-Dynamic-Obstacles-"  # −1 for a collision
 PLAYERS = {"maze": "curiax.envs.maze.play"}  # families that a person can play in a terminal
 
 
@@ -103,7 +105,7 @@ def spec_of(config: Config) -> "EnvSpec":
 
 def profile_of(name: str) -> "Profile":
     """What the environment of that name says of itself."""
-    from curiax.types import RETURN_TEXT, Profile
+    from curiax.types import RETURN, RETURN_TEXT, Profile
 
     family, _, rest = name.partition("/")
     if name in OWN:
@@ -111,7 +113,9 @@ def profile_of(name: str) -> "Profile":
     if family in DESCRIBED:
         return family_of(name).profile_of(rest)
     plain = (rest or name).rpartition(":")[2]  # without a module of the user's
-    return Profile(plain, text=(f"{plain} is a Gymnasium environment. " if family == "gym" else "") + RETURN_TEXT)
+    text = (f"{plain} is a Gymnasium environment. " if family == "gym" else "") + RETURN_TEXT
+    bounded = family == "gym" and plain.startswith(GRID) and not plain.startswith(PUNISHING)
+    return Profile(plain, text=text, scores=(RETURN._replace(bounds=(0.0, 1.0), digits=2) if bounded else RETURN,))
 
 
 def scores_of(name: str) -> "tuple[Score, ...]":

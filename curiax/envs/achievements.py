@@ -20,7 +20,7 @@ SCORE = Score(
     "score",
     "Crafter's score over all episodes so far, percent",
     "Crafter's score",
-    bounds=(0.0, 100.0),
+    bounds=(0.0, math.inf),  # agents without reward have a few percent: a scale up to 100 would show nothing
     accumulates=True,
     digits=1,
     more="has a higher Crafter score",

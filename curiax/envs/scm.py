@@ -16,7 +16,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt32
 
 from curiax.envs.base import Environment
 from curiax.envs.table import SCM
-from curiax.types import EnvSpec, Profile, TimeStep
+from curiax.types import EnvSpec, Profile, Score, TimeStep
 
 ACTIONS = ("stay", "forwards", "backwards", "turn")
 NUM_PLACES, NUM_DIALS, NUM_LAMPS, NUM_SCREEN = 12, 4, 8, 2
@@ -28,6 +28,20 @@ SPREAD = 1.0  # of u
 TIME_LIMIT = 64
 TABLE = np.random.default_rng(0).choice(
     np.array([-BRIGHTNESS, BRIGHTNESS], np.float32), (NUM_PLACES, NUM_DIALS, len(ACTIONS), NUM_LAMPS)
+)
+PREFERENCE = Score(
+    "preference",
+    "preference of novelty to noise",
+    "preference",
+    bounds=(-1.0, 1.0),
+    digits=2,
+    more="pays more for novelty than for noise",
+    fewer="pays less for novelty than for noise",
+)
+TEXT = (
+    "In the structural-causal world no agent is trained: every method learns from the same random walk. The score is "
+    "(p − q)/(|p| + |q|), where p is what it pays for novelty until that is learned, and q what it pays for noise in "
+    "the end: 1 if novelty alone pays, −1 if noise alone does. "
 )
 
 
@@ -46,8 +60,13 @@ KINDS = {
 }
 
 
-def profile_of(kind_name: str) -> Profile:
-    return Profile("the structural-causal world", about=SCM.get(kind_name, ""), noise="noise on the screen")
+def profile_of(name: str) -> Profile:
+    """Of a kind of noise, for an agent; or of KIND/measured, where `curiax study scm` measures what methods pay."""
+    kind, _, measured = name.partition("/")
+    about, noise = SCM.get(kind, ""), "noise on the screen"
+    if not measured:
+        return Profile("the structural-causal world", about=about, noise=noise)
+    return Profile("the structural-causal world", about=about, text=TEXT, scores=(PREFERENCE,))
 
 
 class Noise(NamedTuple):

@@ -6,14 +6,16 @@ from markupsafe import Markup
 
 from curiax.report.aggregate import EVEN, Aggregate, aggregates
 from curiax.report.figure import colours
-from curiax.report.heat import Heat, heat
+from curiax.report.heat import Heat, heat, quoted_cells
 from curiax.report.names import enumerate_words, method_title
 from curiax.report.read import Study
 from curiax.report.scores import Interval
+from curiax.report.sides import left_out_notes, side_tables
 from curiax.report.statistics import Estimate
 from curiax.report.table import HEIGHT, WIDTH, Cell, Plot, number, plot, spread
 from curiax.report.templates import render
 from curiax.report.worlds import Worlds, all_or_nothing, comparable
+from curiax.studies.published import published_in
 
 AGGREGATE_NOTE = (
     "Interquartile mean: of the normalised scores of all seeds in all worlds, without the lowest and the highest "
@@ -54,9 +56,21 @@ def worlds_section(study: Study, worlds: Worlds, reference: str | None) -> Marku
         table_note=table_note(worlds),
         settings=worlds.settings,
         table=[(method_title(method), heats(study, worlds, method)) for method in study.methods],
+        published=published_rows(worlds),
+        sides=side_tables(study, worlds.settings),
+        left_out=left_out_notes(study),
         width=WIDTH,
         height=HEIGHT,
     )
+
+
+def published_rows(worlds: Worlds) -> list[tuple[str, list[tuple[str, list[Heat]]]]]:
+    """Sources, and the rows of each."""
+    rows = published_in(worlds.settings)
+    return [
+        (source, [(row.name, quoted_cells(worlds, row)) for row in rows if row.source == source])
+        for source in dict.fromkeys(row.source for row in rows)
+    ]
 
 
 def heats(study: Study, worlds: Worlds, method: str) -> list[Heat]:

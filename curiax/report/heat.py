@@ -8,6 +8,7 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize, to_hex
 from matplotlib.patches import Rectangle
@@ -17,9 +18,11 @@ from curiax.report.names import method_title
 from curiax.report.read import Study
 from curiax.report.scores import Interval, interval
 from curiax.report.statistics import Estimate, solve_rate
-from curiax.report.worlds import Worlds, all_or_nothing, normalise, num_solved
+from curiax.report.worlds import Scale, Worlds, all_or_nothing, normalise, num_solved
+from curiax.studies.published import Published, published_in
 
 MAP = "viridis"
+GAP = 0.3  # above the published rows, in rows
 EMPTY = ("#d9dce1", "#000000")  # background and text of a cell without a score
 LIGHT = 0.179  # a background lighter than this has black text: the contrast with white is lower there
 
@@ -38,13 +41,32 @@ def heat(study: Study, worlds: Worlds, setting: str, method: str) -> Heat:
         return Heat("–", "", *EMPTY)
     values = worlds.seeds[setting, method]
     found = interval(values.tolist(), study.score_of(setting).bounds)
-    share = float(np.mean(normalise(values, worlds.scales[setting])))
-    paint = plt.get_cmap(MAP)(min(max(share, 0.0), 1.0))[:3]
     more = spread(found)
     if all_or_nothing(worlds, setting):
         solved = num_solved(worlds, setting, method)
         more = solved_text(solved, len(values), solve_rate(solved, len(values)))
-    return Heat(short(found.mean), more, to_hex(paint), "#000000" if luminance(paint) > LIGHT else "#ffffff")
+    return Heat(short(found.mean), more, *colours_of(values, worlds.scales[setting]))
+
+
+def quoted(worlds: Worlds, setting: str, row: Published) -> Heat:
+    """The cell of a published score, on the scale of the study."""
+    if setting not in row.scores:
+        return Heat("", "", "none", "#000000")
+    score = row.scores[setting]
+    more = "" if row.spread is None else f"± {short(row.spread)}"
+    return Heat(short(score), more, *colours_of(np.array([score]), worlds.scales[setting]))
+
+
+def colours_of(values: np.ndarray, scale: Scale) -> tuple[str, str]:
+    """Background and text for a cell with these scores."""
+    share = float(np.mean(normalise(values, scale)))
+    paint = plt.get_cmap(MAP)(min(max(share, 0.0), 1.0))[:3]
+    return to_hex(paint), "#000000" if luminance(paint) > LIGHT else "#ffffff"
+
+
+def sources_of(rows: list[Published]) -> dict[str, str]:
+    """Source -> the letter that stands for it."""
+    return {source: "abcdefgh"[index] for index, source in enumerate(dict.fromkeys(row.source for row in rows))}
 
 
 def luminance(paint: tuple[float, ...]) -> float:
@@ -69,26 +91,45 @@ def solved_text(num_solved: int, num_seeds: int, rate: Estimate) -> str:
 
 
 def draw_heat(study: Study, worlds: Worlds, paths: list[Path]) -> None:
-    """Writes the table as a picture: a row per method, a column per world."""
-    size = (2.6 + 1.25 * len(worlds.settings), 1.5 + 0.42 * len(study.methods))
+    """Writes the table as a picture: a row per method, a column per world; published scores below, with a gap."""
+    published = published_in(worlds.settings)
+    letters = sources_of(published)
+    rows = [
+        (float(index), method_title(method), [heat(study, worlds, name, method) for name in worlds.settings])
+        for index, method in enumerate(study.methods)
+    ]
+    rows += [
+        (len(study.methods) + GAP + index, f"{row.name} ({letters[row.source]})", quoted_cells(worlds, row))
+        for index, row in enumerate(published)
+    ]
+    size = (2.6 + 1.25 * len(worlds.settings), 1.5 + 0.42 * len(rows))
     figure, axes = plt.subplots(figsize=size, layout="constrained")
     axes.set_xlim(0, len(worlds.settings))
-    axes.set_ylim(len(study.methods), 0)
-    for row, method in enumerate(study.methods):
-        for column, setting in enumerate(worlds.settings):
-            cell = heat(study, worlds, setting, method)
-            axes.add_patch(Rectangle((column, row), 1, 1, facecolor=cell.paint, edgecolor="white", linewidth=1.5))
-            middle: dict[str, Any] = {"color": cell.ink, "ha": "center", "va": "center"}
-            axes.text(column + 0.5, row + (0.36 if cell.more else 0.5), cell.text, fontsize=9.5, **middle)
-            axes.text(column + 0.5, row + 0.74, cell.more.replace(" solved", ""), fontsize=6.5, **middle)
+    axes.set_ylim(rows[-1][0] + 1, 0)
+    for top, _, cells in rows:
+        for column, cell in enumerate(cells):
+            draw_cell(axes, column, top, cell)
+    if published:
+        figure.supxlabel("\n".join(f"({letter}) published: {source}" for source, letter in letters.items()), fontsize=8)
     axes.set_xticks(np.arange(len(worlds.settings)) + 0.5, [wrap(name) for name in worlds.settings], fontsize=8.5)
-    axes.set_yticks(np.arange(len(study.methods)) + 0.5, [method_title(name) for name in study.methods])
+    axes.set_yticks([top + 0.5 for top, _, _ in rows], [title for _, title, _ in rows])
     axes.xaxis.tick_top()
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
     scale = ScalarMappable(Normalize(0, 1), MAP)
     figure.colorbar(scale, ax=axes, label="normalised score", location="bottom", shrink=0.5, aspect=40, pad=0.02)
     save(figure, paths, dpi=160)
+
+
+def quoted_cells(worlds: Worlds, row: Published) -> list[Heat]:
+    return [quoted(worlds, setting, row) for setting in worlds.settings]
+
+
+def draw_cell(axes: Axes, column: int, top: float, cell: Heat) -> None:
+    axes.add_patch(Rectangle((column, top), 1, 1, facecolor=cell.paint, edgecolor="white", linewidth=1.5))
+    middle: dict[str, Any] = {"color": cell.ink, "ha": "center", "va": "center"}
+    axes.text(column + 0.5, top + (0.36 if cell.more else 0.5), cell.text, fontsize=9.5, **middle)
+    axes.text(column + 0.5, top + 0.74, cell.more.replace(" solved", ""), fontsize=6.5, **middle)
 
 
 def wrap(name: str) -> str:

@@ -4,6 +4,7 @@ import os
 import platform
 import shlex
 import subprocess
+from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -20,8 +21,13 @@ PACKAGES = ("curiax", "jax", "jaxlib", "equinox", "optax", "numpy")
 
 
 def commands(study: Study) -> list[str]:
-    """The command of the study, or a command for each run."""
-    return [study.command] if study.command else [train_command(run) for run in study.runs]
+    """The command of the study, or of each run. With several families of worlds, also that of one run in each world."""
+    if not study.command:
+        return [train_command(run) for run in study.runs if run.trained]
+    first = [next(study.group(*pair)[0] for pair in study.pairs if pair[0] == name) for name in study.settings]
+    several = len({run.family for run in study.logged}) > 1
+    each = [f"{train_command(run)}  # {run.setting}" for run in first if run.trained] if several else []
+    return [study.command, *each]
 
 
 def train_command(run: RunData) -> str:
@@ -44,15 +50,17 @@ def flatten(config: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def mixed_fields(study: Study) -> dict[str, list[Any]]:
-    """The fields in which the runs differ, except those that the study varies."""
+    """The fields in which the runs of a family differ, except those that the study varies."""
     varied = varied_fields(STUDIES[study.name]) if study.name in STUDIES else ()
-    return {name: values for name, values in differing_fields(study).items() if name not in varied}
+    families = dict.fromkeys(run.family for run in study.logged if run.trained)
+    found = [differing_fields([run for run in study.logged if run.family == family]) for family in families]
+    return {name: values for one in found for name, values in one.items() if name not in varied}
 
 
-def differing_fields(study: Study) -> dict[str, list[Any]]:
+def differing_fields(runs: Sequence[RunData]) -> dict[str, list[Any]]:
     """The fields in which the runs differ, except environment, method and seed. A config of an older version may lack
     a field."""
-    configs = [flatten(run.config) for run in study.logged]
+    configs = [flatten(run.config) for run in runs if run.trained]
     names = dict.fromkeys(name for config in configs for name in config if name not in IDENTITY)
     values = {name: [config[name] for config in configs if name in config] for name in names}
     return {name: _unique(found) for name, found in values.items() if len(_unique(found)) > 1}

@@ -142,10 +142,10 @@ def nested(flat: dict[Pair, Any]) -> dict[str, dict[str, Any]]:
 
 def how_it_was_made(study: Study) -> dict[str, Any]:
     """Commands, machine, versions and configuration."""
-    first = study.logged[0]
+    first = next((run for run in study.logged if run.trained), study.logged[0])
     left_out = {*made.IDENTITY, *FAMILIES} - {first.family}  # options of other families say nothing of this run
     config = {name: value for name, value in first.config.items() if name not in left_out}
-    differ = made.differing_fields(study)
+    differ = made.differing_fields(study.logged)
     return {
         "commands": made.commands(study),
         "facts": made.facts() | ({"Study started": study.started} if study.started else {}),

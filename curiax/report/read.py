@@ -15,6 +15,8 @@ from curiax.errors import UserError
 from curiax.studies import STUDIES
 from curiax.studies.base import Member
 from curiax.studies.document import read_document
+from curiax.studies.measured import PLACE, read_measured
+from curiax.studies.scores import scores_of_run
 from curiax.training.run import metrics
 from curiax.training.run.files import read_json
 from curiax.training.run.outputs import MARK
@@ -53,8 +55,14 @@ class RunData(NamedTuple):
 
     @property
     def profile(self) -> Profile:
-        """What its environment says of itself."""
-        return envs.profile_of(self.config.get("env", ""))
+        """What its environment says of itself. If the run evaluates its deterministic policy, that counts."""
+        profile = envs.profile_of(env := self.config.get("env", ""))
+        return profile._replace(scores=scores_of_run(env, self.config.get("evaluate_every", 0)))
+
+    @property
+    def trained(self) -> bool:
+        """Whether it is a run of an agent."""
+        return not self.config.get("env", "").endswith("/measured")
 
     @property
     def family(self) -> str:
@@ -83,7 +91,8 @@ class Study(NamedTuple):
     @property
     def settings(self) -> list[str]:
         planned = STUDIES[self.name].settings if self.name in STUDIES else ()
-        return _in_order([run.setting for run in self.logged], (*map(envs.setting_of, envs.ENVS), *planned))
+        named = planned if isinstance(planned, dict) else ()  # names of the study's own come in its order
+        return _in_order([run.setting for run in self.logged], (*named, *map(envs.setting_of, envs.ENVS), *planned))
 
     @property
     def methods(self) -> list[str]:
@@ -140,8 +149,8 @@ def read_study(directory: Path) -> Study:
     about = _or_note(notes, read_document, directory) or {}
     planned = [(directory / run.name, run) for run in about.get("runs", ())] or find_runs(directory, notes)
     read = [_or_note(notes, read_run, path, member, notes) for path, member in planned]
-    runs = [run for run in read if run is not None]
-    if not planned and not notes:
+    runs = [run for run in read if run is not None] + measured_runs(directory, notes)
+    if not runs and not notes:
         raise UserError(f"{directory}: no runs here (no study.json and no config.json)")
     study = Study(
         name=about.get("name") or directory.absolute().name,
@@ -153,6 +162,12 @@ def read_study(directory: Path) -> Study:
     if not study.logged:
         raise UserError(notes[0] if notes else f"{directory}: none of its {len(runs)} runs has logged anything yet")
     return study
+
+
+def measured_runs(directory: Path, notes: list[str]) -> list[RunData]:
+    """What was measured without an agent, as finished runs."""
+    found = _or_note(notes, read_measured, directory) or {}
+    return [RunData(directory / PLACE, *member, "finished", "", *one) for member, one in found.items()]
 
 
 def find_runs(directory: Path, notes: list[str]) -> list[tuple[Path, Member]]:

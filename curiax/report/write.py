@@ -14,6 +14,8 @@ from curiax.report.page import write_page
 from curiax.report.read import Study, read_study
 from curiax.report.table import all_results, write_curves
 from curiax.report.worlds import several, worlds_of
+from curiax.studies import STUDIES
+from curiax.studies.base import what_settings_are
 from curiax.studies.scores import write_scores
 from curiax.training.run.outputs import check_file, claim, writing_to
 
@@ -50,7 +52,8 @@ def write_report(
 def _write(study: Study, out: Path, reference: str | None, with_films: bool, tell: Callable[[str], None]) -> Path:
     for name in OPTIONAL:
         (out / name).unlink(missing_ok=True)  # of an earlier report
-    write_scores(out / "scores.csv", all_results(study))
+    settings = what_settings_are(STUDIES[study.name]) if study.name in STUDIES else "setting"
+    write_scores(out / "scores.csv", all_results(study), settings)
     write_curves(study, out / "curves.csv")
     draw_figure(study, [out / "figure.png", out / "figure.svg"])
     draw_losses(study, [out / "losses.png"])

@@ -8,7 +8,7 @@ MAZE = Study(
     settings=("on-demand", "brownian", "random", "baseline"),
     methods=(("byol-hindsight", "byol-explore"), ("rnd", "icm")),
     seeds=(0, 1, 2, 3, 4),
-    fewer_seeds={"rnd": 3, "icm": 3},
+    fewer_seeds={"*/rnd": 3, "*/icm": 3},
 )
 
 DEMO = Study(

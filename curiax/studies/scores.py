@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from rich.table import Table
 
+from curiax.envs import scores_of
 from curiax.errors import UserError
 from curiax.studies.base import Member
 from curiax.training.run import metrics
@@ -40,23 +41,35 @@ def read_columns(path: Path) -> dict[str, np.ndarray]:
         return {}
 
 
+def scores_of_run(env: str, evaluate_every: int) -> tuple[Score, ...]:
+    """The scores of an environment. If the run evaluates its deterministic policy, that one's score is the first."""
+    first, *others = scores_of(env)
+    if not evaluate_every or first.accumulates:
+        return (first, *others)
+    played = first._replace(metric=EVALUATION + first.metric, title=f"{first.title}, deterministic policy")
+    return (played, first, *others)
+
+
 def final(columns: Columns, name: str, accumulates: bool = False) -> float:
-    """The mean over the last quarter of training so far; the newest value if it accumulates. NaN if not logged."""
+    """The mean over the last quarter of training so far, or over the last tenth of the evaluations; the newest value if
+    it accumulates. NaN if not logged."""
     values = columns.get(name)
     if values is None:
         return math.nan
+    if name.startswith(EVALUATION):
+        return final_evaluation(columns, name)
     return float(values[-1]) if accumulates else nanmean(values[in_last_quarter(columns["update"])])
 
 
-def final_evaluation(columns: Columns) -> float:
-    """The mean return of the deterministic policy over the last tenth of the evaluations; NaN if there is none."""
-    values = columns.get(f"{EVALUATION}return", np.array([]))
+def final_evaluation(columns: Columns, name: str = f"{EVALUATION}return") -> float:
+    """The mean over the last tenth of the evaluations of the deterministic policy; NaN if there is none."""
+    values = columns.get(name, np.array([]))
     known = values[~np.isnan(values)]
     return nanmean(known[-math.ceil(len(known) / 10) :])
 
 
 def result(member: Member, columns: Columns, scores: Sequence[Score]) -> Result:
-    """What a run has reached so far; `scores` are those of its environment."""
+    """What a run has reached so far; `scores` are those of `scores_of_run`."""
     first, *others = scores
     return Result(
         *member,
@@ -66,7 +79,7 @@ def result(member: Member, columns: Columns, scores: Sequence[Score]) -> Result:
         wall_minutes=float(columns["seconds"][-1]) / 60,
         entropy=final(columns, "entropy"),
         others={score.metric: final(columns, score.metric, score.accumulates) for score in others}
-        | {"evaluation_return": final_evaluation(columns)},
+        | ({} if first.metric.startswith(EVALUATION) else {"evaluation_return": final_evaluation(columns)}),
     )
 
 
@@ -76,11 +89,12 @@ def other_scores(results: Sequence[Result]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def write_scores(path: Path, results: Sequence[Result]) -> None:
+def write_scores(path: Path, results: Sequence[Result], settings: str = "setting") -> None:
+    """`settings` is the head of their column."""
     others = other_scores(results)
     rows = ([*row[:-1], *(row.others.get(name, math.nan) for name in others)] for row in results)
     texts = ([value if isinstance(value, str) else metrics.number(value) for value in row] for row in rows)
-    write_csv(path, [*Result._fields[:-1], *others], texts)
+    write_csv(path, [settings, *Result._fields[1:-1], *others], texts)
 
 
 def score_table(results: Sequence[Result], label: str) -> Table:

@@ -11,7 +11,15 @@ from curiax.config import LAPTOP, PAPER, validate
 from curiax.config.presets import ATARI_LAPTOP, ATARI_PAPER, preset_for
 from curiax.errors import UserError
 from curiax.studies import MEASURED, STUDIES
-from curiax.studies.base import Member, base_config, changes, member_config, members, train_words
+from curiax.studies.base import (
+    Member,
+    base_config,
+    changes,
+    member_config,
+    members,
+    setting_fields,
+    train_words,
+)
 from curiax.studies.runner.run import make_plan
 
 MAZE, DEMO = STUDIES["maze"], STUDIES["demo"]
@@ -41,9 +49,8 @@ def test_every_run_of_every_study_can_be_trained(study, preset):
         config = validate(member_config(study, base_config(study, preset), member))
         assert config.env in envs.ENVS or envs.spec_of(config).name == config.env
         assert (config.seed, config.preset) == (member.seed, preset)
-        assert (
-            config.env.startswith(study.family) and config.world.horizon == preset_for(preset, config.env).world.horizon
-        )
+        assert config.env == setting_fields(study, member.setting)["env"]
+        assert config.world.horizon == preset_for(preset, config.env).world.horizon
         curiosity.resolve(config.curiosity)
 
 

@@ -13,6 +13,7 @@ from rich.console import Console
 
 from curiax.config import Config, to_dict
 from curiax.curiosity import resolve, uses_hindsight
+from curiax.curiosity.table import RANDOM_POLICY
 from curiax.envs import scm
 from curiax.errors import UserError
 from curiax.lab.scm.probe import leak_nats, look, noise_in_target, noise_in_z
@@ -30,17 +31,24 @@ from curiax.lab.scm.table import (
     reference_of,
     write_table,
 )
+from curiax.studies import STUDIES
 from curiax.studies.base import Member, Study, members
 from curiax.training.run.files import read_json, write_atomically
 from curiax.training.run.outputs import claim, writing_to
 
 NUM_PROBED = 128  # updates' worth of fresh experience for the probes
-STUDY = Study("", family="scm", settings=tuple(scm.KINDS), methods=(METHODS,), seeds=SEEDS)
+
+
+def study() -> Study:
+    """Every method of the table, and what a user has added to the arena."""
+    arena = [method for group in STUDIES["arena"].methods for method in group if method != RANDOM_POLICY]
+    methods = tuple(dict.fromkeys([*METHODS, *arena]))
+    return Study("", family="scm", settings=tuple(scm.KINDS), methods=(methods,), seeds=SEEDS)
 
 
 def jobs(only: Sequence[str], seeds: Sequence[int]) -> list[Member]:
     """The runs that are asked for and their references, ordered by method: each method is compiled once."""
-    asked = members(STUDY, seeds, only)
+    asked = members(study(), seeds, only)
     references = [job._replace(method=reference_of(job.method) or job.method) for job in asked]
     return sorted(dict.fromkeys([*references, *asked]), key=lambda job: resolve(job.method))
 

@@ -32,6 +32,8 @@ def shoot_study(study: Study, tell: Callable[[str], None]) -> tuple[dict[Pair, S
     """A film for each setting and method that the page can play or the GIF shows, and notes on those that failed."""
     shots, failed, beside = {}, {}, shown_beside(study)
     for pair in study.pairs:
+        if not all(run.trained for run in study.group(*pair)):
+            continue  # nobody acts there
         run = median_run(study.group(*pair), study.score_of(pair[0]).metric)
         try:
             config = named_config(run.directory)
