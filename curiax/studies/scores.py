@@ -57,13 +57,12 @@ def final(columns: Columns, name: str, accumulates: bool = False) -> float:
     if values is None:
         return math.nan
     if name.startswith(EVALUATION):
-        return final_evaluation(columns, name)
+        return last_evaluations(values)
     return float(values[-1]) if accumulates else nanmean(values[in_last_quarter(columns["update"])])
 
 
-def final_evaluation(columns: Columns, name: str = f"{EVALUATION}return") -> float:
+def last_evaluations(values: np.ndarray) -> float:
     """The mean over the last tenth of the evaluations of the deterministic policy; NaN if there is none."""
-    values = columns.get(name, np.array([]))
     known = values[~np.isnan(values)]
     return nanmean(known[-math.ceil(len(known) / 10) :])
 
@@ -78,8 +77,7 @@ def result(member: Member, columns: Columns, scores: Sequence[Score]) -> Result:
         env_steps=int(columns["env_steps"][-1]),
         wall_minutes=float(columns["seconds"][-1]) / 60,
         entropy=final(columns, "entropy"),
-        others={score.metric: final(columns, score.metric, score.accumulates) for score in others}
-        | ({} if first.metric.startswith(EVALUATION) else {"evaluation_return": final_evaluation(columns)}),
+        others={score.metric: final(columns, score.metric, score.accumulates) for score in others},
     )
 
 

@@ -13,12 +13,12 @@ from curiax.agent.distributions import SMALLEST_DEVIATION, distribution_for, mea
 from curiax.agent.policy import greedy, make_agent
 from curiax.commands.cli import main
 from curiax.studies.base import Member
-from curiax.studies.scores import read_columns, result
+from curiax.studies.scores import read_columns, result, scores_of_run
 from curiax.training import evaluate
 from curiax.training.episodes import NUM_EPISODES, Episodes, evaluation
 from curiax.training.run.metrics import read_metrics
 from curiax.training.train import initial_state, train
-from curiax.types import RETURN, EnvSpec
+from curiax.types import EnvSpec
 from tests.support.tiny import TINY, acting, leaves
 
 CONFIG = dataclasses.replace(TINY, curiosity="byol-explore", evaluate_every=4)
@@ -27,6 +27,8 @@ SPECS = {
     "numbers": EnvSpec("toy", (3,), 4, 100),
     "vectors": EnvSpec("toy", (3,), 2, 100, action_parts=()),
 }
+
+SCORES = scores_of_run("gym/CartPole-v1", evaluate_every=10)
 
 
 def sampled(agent, spec, belief, key):
@@ -105,17 +107,17 @@ def test_the_commands_train_with_evaluations_and_evaluate_the_deterministic_poli
         results[name] = json.loads((tmp_path / name).read_text())
         assert results[name]["policy"] == name
     assert results["deterministic"]["means"]["entropy"]["mean"] < 1e-3 < results["sampled"]["means"]["entropy"]["mean"]
-    found = result(Member("cartpole", "x", 0), read_columns(run / "metrics.csv"), (RETURN,))
-    assert found.others["evaluation_return"] == rows[-1]["evaluation/return"]
+    found = result(Member("cartpole", "x", 0), read_columns(run / "metrics.csv"), SCORES)
+    assert found.score == rows[-1]["evaluation/return"]
 
 
 def test_what_is_reported_of_evaluations_is_the_mean_of_the_last_tenth():
     columns = {name: np.arange(1.0, 81.0) for name in ("update", "env_steps", "seconds", "return")}
     columns["evaluation/return"] = np.where(columns["update"] % 2 == 0, columns["update"], np.nan)  # 40 of them
-    found = result(Member("x", "y", 0), columns, (RETURN,))
-    assert found.others["evaluation_return"] == np.mean([74, 76, 78, 80])
+    found = result(Member("x", "y", 0), columns, SCORES)
+    assert found.score == np.mean([74, 76, 78, 80])
     none = {name: value for name, value in columns.items() if name != "evaluation/return"}
-    assert math.isnan(result(Member("x", "y", 0), none, (RETURN,)).others["evaluation_return"])
+    assert math.isnan(result(Member("x", "y", 0), none, SCORES).score)
 
 
 def test_an_evaluation_comes_with_the_next_row_of_metrics(monkeypatch):
