@@ -118,7 +118,7 @@ def test_a_loaded_curiosity_knows_which_steps_were_dead(tmp_path):
     data, valid = masked()
     curiosity = make("icm")
     steps = list(zip(*data, valid, strict=True))
-    for step in steps + steps[:2]:  # eight, after which it learns
+    for step in 2 * steps + steps[:4]:  # 16, after which it learns
         curiosity.observe(*step[:5], valid=step[5])
     curiosity.observe(*(array[1] for array in data), valid=~valid[0])  # one live step, not yet learned from
     curiosity.save(tmp_path / "file")

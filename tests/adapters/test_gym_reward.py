@@ -69,7 +69,7 @@ def test_all_modes_of_resetting_pay_the_same_for_the_same_transitions():
 def test_one_environment_is_paid_and_learned_from_to_the_same_bits_in_all_modes(method):
     """Its resets are no steps: the curiosity has seen the same."""
     runs = [wrap(vector(1, mode), method) for mode in AutoresetMode]
-    paid = [bonuses(envs, 40) for envs in runs]
+    paid = [bonuses(envs, 72) for envs in runs]
     common = set.intersection(*map(set, paid))
     assert len(common) >= 30 and min(envs.curiosity.num_updates for envs in runs) >= 3
     assert all(other[key] == paid[0][key] for other in paid[1:] for key in common)
