@@ -57,7 +57,8 @@ class RunData(NamedTuple):
     def profile(self) -> Profile:
         """What its environment says of itself. If the run evaluates its deterministic policy, that counts."""
         profile = envs.profile_of(env := self.config.get("env", ""))
-        return profile._replace(scores=scores_of_run(env, self.config.get("evaluate_every", 0)))
+        every = self.config.get("evaluate_every")  # of a damaged config, it may be anything
+        return profile._replace(scores=scores_of_run(env, every if isinstance(every, int) else 0))
 
     @property
     def trained(self) -> bool:

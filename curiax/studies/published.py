@@ -12,7 +12,10 @@ class Published(NamedTuple):
     spread: float | None = None  # ± of each score, as published
 
 
-LPM = "a reproduction of LPM (Hou et al., 2026, arXiv:2509.25438) on MiniGrid: PPO with an MLP, return of the deterministic policy"
+LPM = (
+    "a reproduction of LPM (Hou et al., 2026, arXiv:2509.25438) on MiniGrid: PPO with an MLP, return of the "
+    "deterministic policy"
+)
 CRAFTER = "Crafter's public scoreboard of agents without reward (Hafner, 2021), one million steps, percent"
 
 

@@ -88,7 +88,7 @@ def test_methods_are_compared_over_all_worlds_with_numbers_and_colours(report, v
     assert rows.first.locator("circle").count() == 1 and rows.last.locator("circle").count() == 2
     better = rows.last.locator("td").nth(2).inner_text()
     assert better.startswith("0.25 [0.0")  # of two worlds, as good in one and worse in the other
-    cells = worlds.locator(".heat tbody td")
+    cells = worlds.locator(".heat").first.locator("tbody td")
     assert cells.count() == 4
     paint = "one => getComputedStyle(one).backgroundColor"
     good, stares = (cells.nth(index).evaluate(paint) for index in (1, 3))
