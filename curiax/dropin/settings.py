@@ -23,8 +23,8 @@ LATENT = (256, 512)  # the paper's z, and the largest that is chosen here
 COLUMNS = 16  # with fewer trajectories at a time, updates are made from the replay
 STEPS = 16  # of a segment that `observe` collects, with more
 PIECES = 112  # transitions of a gradient step from the replay
-# Steps from one gradient step to the next. A transition is then seen seven times; after twice as many the critic has
-# learned by heart which z belongs to which context, and the generator hides the noise from it (docs/one_env.md).
+# Steps from one gradient step to the next. One environment's transition is then seen seven times. Seen twice as often,
+# the error of new noise rose, probably because the critic memorises pairs of context and z (docs/one_env.md).
 PERIOD = 16
 ENOUGH = 2_000  # gradient steps, within a budget
 FEW = 500  # gradient steps: too few for z to hold anything
